@@ -278,17 +278,26 @@ class Written(Expression):
 
 
 class Apply(Expression):
-    """A user function of columns: of NumPy arrays, of Arrow arrays, or of one row's values at a time."""
+    """A function of columns: of NumPy arrays, of Arrow arrays, or of one row's values at a time.
 
-    __slots__ = ("arguments", "function", "kind", "returns")
+    `options` are constants that kpg passes to functions of query languages before the arguments.
+    """
+
+    __slots__ = ("arguments", "function", "kind", "options", "returns")
 
     def __init__(
-        self, function: Callable[..., Any], returns: Type, kind: str, arguments: tuple[Expression, ...]
+        self,
+        function: Callable[..., Any],
+        returns: Type,
+        kind: str,
+        arguments: tuple[Expression, ...],
+        options: tuple[Any, ...] = (),
     ) -> None:
         self.function = function
         self.returns = returns
         self.kind = kind
         self.arguments = arguments
+        self.options = options
 
     @property
     def name(self) -> str:
@@ -297,7 +306,7 @@ class Apply(Expression):
 
     def structure(self) -> Hashable:
         function = self.function if isinstance(self.function, Hashable) else id(self.function)
-        return ("apply", self.kind, function, self.returns, *(a.structure() for a in self.arguments))
+        return ("apply", self.kind, function, self.returns, self.options, *(a.structure() for a in self.arguments))
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(_bare(argument) for argument in self.arguments)})"

@@ -23,6 +23,7 @@ from kpg.columns.bound_nodes import (
     run_all,
     spread_lane,
 )
+from kpg.columns.computed_nodes import COMPUTED_KINDS, bind_computed
 from kpg.columns.decode_column import decode_arrow_array, decode_list, decode_numpy
 from kpg.columns.encode_column import empty_lane
 from kpg.columns.expression import Apply
@@ -39,7 +40,9 @@ _MAX_MESSAGE_CHARACTERS = 300  # exception messages are cut here, because each d
 
 
 def apply(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
-    """Bind udf and row_udf."""
+    """Bind udf and row_udf, and functions of query languages."""
+    if expression.kind in COMPUTED_KINDS:
+        return bind_computed(expression, arguments, scope)
     if expression.kind == "arrow":
         return ArrayFunctionNode(expression.returns, expression, arguments, scope)
     type_ = expression.returns.optional(expression.returns.nullable or any_nullable(arguments))

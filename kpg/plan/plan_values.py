@@ -52,7 +52,8 @@ def write_expression(expression: Expression) -> list[Any]:
         case Apply():
             arguments = [write_expression(argument) for argument in expression.arguments]
             name = name_of_function(expression.function)
-            return ["apply", name, str(expression.returns), expression.kind, arguments]
+            options = [write_constant(option) for option in expression.options]
+            return ["apply", name, str(expression.returns), expression.kind, arguments, options]
     raise BadPlan(f"{expression!r} cannot be sent to a worker")
 
 
@@ -69,8 +70,10 @@ def read_expression(written: list[Any]) -> Expression:
             return Named(read_expression(inner), name)
         case ["written", origin, inner]:
             return Written(read_expression(inner), read_origin(origin))
-        case ["apply", str(name), str(returns), str(kind), arguments]:
-            return Apply(function_of_name(name), parse_type(returns), kind, tuple(map(read_expression, arguments)))
+        case ["apply", str(name), str(returns), str(kind), arguments, options]:
+            inputs = tuple(map(read_expression, arguments))
+            constants = tuple(map(read_constant, options))
+            return Apply(function_of_name(name), parse_type(returns), kind, inputs, constants)
     raise ProtocolError("the plan has an unknown kind of expression", detail=repr(written)[:200])
 
 

@@ -26,6 +26,7 @@ class Function:
     on a value, as in round(x, 2), `returns_for` computes it from the types and the values of constant arguments (None
     for others). `build` takes the arguments, their types and the result type. `volatile` functions are allowed only in
     INSERT and UPDATE. `stable` ones, such as now(), have one value in a transaction and are not allowed in views.
+    `total` functions fail on no row.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Function:
     variadic: bool = False  # the last parameter may be repeated
     volatile: bool = False
     stable: bool = False
+    total: bool = False
     returns_for: Callable[[Sequence[SqlType], Sequence[Any]], SqlType] | None = None
 
     def result_type(self, arguments: Sequence[SqlType], constants: Sequence[Any] = ()) -> SqlType:

@@ -50,7 +50,7 @@ Entry = TypeVar("Entry", Function, AggregateFunction, TableFunction)
 @dataclass(frozen=True, slots=True)
 class Resolution(Generic[Entry]):
     """The chosen entry, and the type that each argument is cast to. A constant of unknown type may get numeric without
-    digits: those of the constant (kpg.sql.functions.literals)."""
+    digits: those of the constant (kpg.sql.functions.sql_literals)."""
 
     function: Entry
     argument_types: tuple[SqlType, ...]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from kpg.sql.functions.building import pending
+from kpg.columns.expression import Expression, FunctionCall, Literal
 from kpg.sql.functions.cast_rules import ANY_ARRAY, ANY_COMPATIBLE, NUMERIC
-from kpg.sql.functions.function import Function
+from kpg.sql.functions.function import Build, Function
 from kpg.sql.functions.sql_arithmetic import FLOATS, INTEGERS
+from kpg.sql.functions.sql_casts import build_cast
+from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.sql_types import (
     BOOLEAN,
     BYTEA,
@@ -25,7 +28,7 @@ from kpg.sql.sql_types import (
 CHARACTER: Final = SqlType("character")
 ORDERED: Final = (BOOLEAN, TEXT, CHARACTER, BYTEA, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, JSONB, NUMERIC)
 MOMENTS: Final = (DATE, TIMESTAMP, TIMESTAMPTZ)
-COMPARISONS: Final = ("=", "<>", "<", "<=", ">", ">=")
+COMPARISONS: Final = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}  # the engine's operators
 
 
 def _pairs() -> list[tuple[SqlType, SqlType]]:
@@ -35,9 +38,46 @@ def _pairs() -> list[tuple[SqlType, SqlType]]:
     return mixed + [(a, a) for a in ORDERED if a not in MOMENTS] + [(ANY_ARRAY, ANY_ARRAY)]
 
 
+def comparison_build(op: str) -> Build:
+    """Return the build of a comparison; a date becomes a timestamp beside one."""
+
+    def build(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
+        mixed = {type_.name for type_ in types} - {"date"} and any(type_.name == "date" for type_ in types)
+        operands = [
+            build_cast(argument, type_, TIMESTAMP, explicit=False) if mixed and type_.name == "date" else argument
+            for argument, type_ in zip(arguments, types, strict=True)
+        ]
+        return FunctionCall(op, tuple(operands))
+
+    return build
+
+
+def _extreme(op: str) -> Build:
+    """Return the build of least or greatest, which ignore nulls. The tree is balanced, since each part occurs twice."""
+
+    def build(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
+        if len(arguments) == 1:
+            return arguments[0]
+        half = len(arguments) // 2
+        left, right = build(arguments[:half], types[:half], result), build(arguments[half:], types[half:], result)
+        return FunctionCall("coalesce", (FunctionCall(op, (left, right)), left, right))
+
+    return build
+
+
+def _null_if(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
+    left, right = arguments
+    return FunctionCall("when", (left == right, Literal(None).cast(engine_type(result)), left))
+
+
+def _first(types: Sequence[SqlType]) -> SqlType:
+    return types[0]
+
+
 FUNCTIONS: Final = (
-    *(Function(op, pair, BOOLEAN, pending) for op in COMPARISONS for pair in _pairs()),
-    Function("greatest", (ANY_COMPATIBLE,), lambda types: types[0], pending, variadic=True),
-    Function("least", (ANY_COMPATIBLE,), lambda types: types[0], pending, variadic=True),
-    Function("nullif", (ANY_COMPATIBLE, ANY_COMPATIBLE), lambda types: types[0], pending),
-)
+    *(Function(op, pair, BOOLEAN, comparison_build(way), total=True)
+      for op, way in COMPARISONS.items() for pair in _pairs()),
+    Function("greatest", (ANY_COMPATIBLE,), _first, _extreme("max_of"), variadic=True, total=True),
+    Function("least", (ANY_COMPATIBLE,), _first, _extreme("min_of"), variadic=True, total=True),
+    Function("nullif", (ANY_COMPATIBLE, ANY_COMPATIBLE), _first, _null_if, total=True),
+)  # fmt: skip

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from kpg.columns.expression import Expression, Literal
 from kpg.sql.functions.building import pending
 from kpg.sql.functions.cast_rules import ANY
 from kpg.sql.functions.function import Function
-from kpg.sql.sql_types import BOOLEAN, INTEGER, JSONB, TEXT, UUID, array_of
+from kpg.sql.sql_types import BOOLEAN, INTEGER, JSONB, TEXT, UUID, SqlType, array_of
+
+
+def _type_of(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
+    return Literal(str(replace(types[0], precision=None, scale=None, length=None)))
+
 
 FUNCTIONS: Final = (
     *(Function("->", (JSONB, a), JSONB, pending) for a in (TEXT, INTEGER)),
@@ -29,5 +37,5 @@ FUNCTIONS: Final = (
     Function("jsonb_build_array", (ANY,), JSONB, pending, variadic=True),
     Function("jsonb_build_object", (ANY,), JSONB, pending, variadic=True),
     Function("gen_random_uuid", (), UUID, pending, volatile=True),
-    Function("pg_typeof", (ANY,), TEXT, pending),
+    Function("pg_typeof", (ANY,), TEXT, _type_of, total=True),
 )

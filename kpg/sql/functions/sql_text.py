@@ -1,68 +1,106 @@
-"""Functions of text and bytes."""
+"""Functions of text and bytes. Each is computed once for each distinct combination of values in a batch."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
-from kpg.sql.functions.building import pending
+from kpg.columns.expression import Expression
+from kpg.sql.functions import byte_values, pattern_values, text_values
+from kpg.sql.functions.building import distinct, values
 from kpg.sql.functions.cast_rules import ANY
 from kpg.sql.functions.function import Function
+from kpg.sql.functions.sql_casts import build_cast
 from kpg.sql.functions.sql_comparison import CHARACTER
-from kpg.sql.sql_types import BIGINT, BOOLEAN, BYTEA, INTEGER, TEXT, array_of
+from kpg.sql.sql_types import BIGINT, BOOLEAN, BYTEA, INTEGER, TEXT, SqlType, array_of
 
-MATCHES: Final = ("~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*")
+LIKES: Final = {"~~": (False, False), "!~~": (False, True), "~~*": (True, False), "!~~*": (True, True)}
+MATCHES: Final = {"~": (False, False), "!~": (False, True), "~*": (True, False), "!~*": (True, True)}
+
+
+def _length(types: Sequence[SqlType], result: SqlType) -> tuple[Any, ...]:
+    """Return the length that text of type character is padded to."""
+    return (types[0].length or 0,)
+
+
+def type_names(types: Sequence[SqlType], result: SqlType) -> tuple[Any, ...]:
+    """Return the names of types as one option, one a line; character keeps its length."""
+    return ("\n".join(str(type_) if type_.name == "character" else type_.name for type_ in types),)
+
+
+def _other_type_names(types: Sequence[SqlType], result: SqlType) -> tuple[Any, ...]:
+    return type_names(types[1:], result)
+
+
+def _join_shown(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
+    """Build text || anything: the other operand is cast to text."""
+    shown = [
+        argument if type_.is_text else build_cast(argument, type_, TEXT, explicit=True)
+        for argument, type_ in zip(arguments, types, strict=True)
+    ]
+    return distinct(text_values.join)(shown, (TEXT, TEXT), TEXT)
+
 
 FUNCTIONS: Final = (
-    *(Function(name, (TEXT,), TEXT, pending) for name in ("lower", "upper", "initcap", "reverse")),
-    *(Function(name, (a,), INTEGER, pending) for name in ("length", "char_length", "character_length")
-      for a in (TEXT, CHARACTER)),
-    Function("length", (BYTEA,), INTEGER, pending),
-    *(Function(name, (a,), INTEGER, pending) for name in ("octet_length", "bit_length")
-      for a in (TEXT, BYTEA)),
-    *(Function(name, (a, *numbers), a, pending) for name in ("substring", "substr") for a in (TEXT, BYTEA)
-      for numbers in ((INTEGER,), (INTEGER, INTEGER))),
-    Function("substring", (TEXT, TEXT), TEXT, pending),
-    Function("substring", (TEXT, TEXT, TEXT), TEXT, pending),
-    *(Function("position", (a, a), INTEGER, pending) for a in (TEXT, BYTEA)),
-    Function("strpos", (TEXT, TEXT), INTEGER, pending),
-    *(Function(name, parameters, TEXT, pending) for name in ("btrim", "ltrim", "rtrim")
+    Function("lower", (TEXT,), TEXT, distinct(text_values.lower)),
+    Function("upper", (TEXT,), TEXT, distinct(text_values.upper)),
+    Function("initcap", (TEXT,), TEXT, distinct(text_values.initcap)),
+    Function("reverse", (TEXT,), TEXT, distinct(text_values.reverse)),
+    *(Function(name, (a,), INTEGER, distinct(text_values.character_count))
+      for name in ("length", "char_length", "character_length") for a in (TEXT, CHARACTER)),
+    Function("length", (BYTEA,), INTEGER, distinct(text_values.byte_length)),
+    *(Function(name, (a,), INTEGER, distinct(function)) for a in (TEXT, BYTEA)
+      for name, function in (("octet_length", text_values.byte_length), ("bit_length", text_values.bit_length))),
+    *(Function(name, (a, *numbers), a, distinct(text_values.substring)) for name in ("substring", "substr")
+      for a in (TEXT, BYTEA) for numbers in ((INTEGER,), (INTEGER, INTEGER))),
+    Function("substring", (TEXT, TEXT), TEXT, distinct(pattern_values.substring_matching, null=True)),
+    Function("substring", (TEXT, TEXT, TEXT), TEXT, distinct(pattern_values.substring_similar, null=True)),
+    *(Function("position", (a, a), INTEGER, distinct(text_values.position)) for a in (TEXT, BYTEA)),
+    Function("strpos", (TEXT, TEXT), INTEGER, distinct(text_values.position)),
+    *(Function(name, parameters, TEXT, distinct(text_values.trim, name)) for name in ("btrim", "ltrim", "rtrim")
       for parameters in ((TEXT,), (TEXT, TEXT))),
-    *(Function(name, parameters, TEXT, pending) for name in ("lpad", "rpad")
+    *(Function(name, parameters, TEXT, distinct(text_values.pad, name)) for name in ("lpad", "rpad")
       for parameters in ((TEXT, INTEGER), (TEXT, INTEGER, TEXT))),
-    Function("replace", (TEXT, TEXT, TEXT), TEXT, pending),
-    Function("translate", (TEXT, TEXT, TEXT), TEXT, pending),
-    Function("split_part", (TEXT, TEXT, INTEGER), TEXT, pending),
-    *(Function(name, (TEXT, INTEGER), TEXT, pending) for name in ("left", "right", "repeat")),
-    *(Function("overlay", (TEXT, TEXT, *numbers), TEXT, pending) for numbers in ((INTEGER,), (INTEGER, INTEGER))),
-    Function("||", (TEXT, TEXT), TEXT, pending),
-    Function("||", (TEXT, ANY), TEXT, pending),
-    Function("||", (ANY, TEXT), TEXT, pending),
-    Function("||", (BYTEA, BYTEA), BYTEA, pending),
-    Function("concat", (ANY,), TEXT, pending, variadic=True),
-    Function("concat_ws", (TEXT, ANY), TEXT, pending, variadic=True),
-    Function("format", (TEXT,), TEXT, pending),
-    Function("format", (TEXT, ANY), TEXT, pending, variadic=True),
-    Function("starts_with", (TEXT, TEXT), BOOLEAN, pending),
-    Function("^@", (TEXT, TEXT), BOOLEAN, pending),
-    Function("ascii", (TEXT,), INTEGER, pending),
-    Function("chr", (INTEGER,), TEXT, pending),
-    *(Function("to_hex", (a,), TEXT, pending) for a in (INTEGER, BIGINT)),
-    *(Function("md5", (a,), TEXT, pending) for a in (TEXT, BYTEA)),
-    Function("sha256", (BYTEA,), BYTEA, pending),
-    Function("encode", (BYTEA, TEXT), TEXT, pending),
-    Function("decode", (TEXT, TEXT), BYTEA, pending),
-    Function("quote_literal", (TEXT,), TEXT, pending),
-    Function("quote_ident", (TEXT,), TEXT, pending),
-    *(Function(op, (a, TEXT), BOOLEAN, pending) for op in MATCHES for a in (TEXT, CHARACTER)),
-    Function("like_escape", (TEXT, TEXT), TEXT, pending),
-    Function("similar_to_escape", (TEXT,), TEXT, pending),
-    Function("similar_to_escape", (TEXT, TEXT), TEXT, pending),
-    Function("regexp_replace", (TEXT, TEXT, TEXT), TEXT, pending),
-    Function("regexp_replace", (TEXT, TEXT, TEXT, TEXT), TEXT, pending),
-    *(Function(name, (TEXT, TEXT, *flags), array_of(TEXT), pending)
-      for name in ("regexp_match", "regexp_split_to_array") for flags in ((), (TEXT,))),
-    Function("regexp_like", (TEXT, TEXT), BOOLEAN, pending),
-    Function("regexp_like", (TEXT, TEXT, TEXT), BOOLEAN, pending),
-    Function("regexp_count", (TEXT, TEXT), INTEGER, pending),
-    Function("regexp_substr", (TEXT, TEXT), TEXT, pending),
+    Function("replace", (TEXT, TEXT, TEXT), TEXT, distinct(text_values.replace)),
+    Function("translate", (TEXT, TEXT, TEXT), TEXT, distinct(text_values.translate)),
+    Function("split_part", (TEXT, TEXT, INTEGER), TEXT, distinct(text_values.split_part)),
+    Function("left", (TEXT, INTEGER), TEXT, distinct(text_values.left)),
+    Function("right", (TEXT, INTEGER), TEXT, distinct(text_values.right)),
+    Function("repeat", (TEXT, INTEGER), TEXT, distinct(text_values.repeat)),
+    *(Function("overlay", (TEXT, TEXT, *numbers), TEXT, distinct(text_values.overlay))
+      for numbers in ((INTEGER,), (INTEGER, INTEGER))),
+    Function("||", (TEXT, TEXT), TEXT, distinct(text_values.join)),
+    Function("||", (TEXT, ANY), TEXT, _join_shown),
+    Function("||", (ANY, TEXT), TEXT, _join_shown),
+    Function("||", (BYTEA, BYTEA), BYTEA, distinct(text_values.join)),
+    Function("concat", (ANY,), TEXT, values(text_values.concat, by_types=type_names), variadic=True),
+    Function("concat_ws", (TEXT, ANY), TEXT, values(text_values.concat_ws, by_types=_other_type_names), variadic=True),
+    Function("format", (TEXT,), TEXT, values(text_values.format_text, by_types=_other_type_names)),
+    Function("format", (TEXT, ANY), TEXT, values(text_values.format_text, by_types=_other_type_names), variadic=True),
+    *(Function(name, (TEXT, TEXT), BOOLEAN, distinct(text_values.starts_with)) for name in ("starts_with", "^@")),
+    Function("ascii", (TEXT,), INTEGER, distinct(text_values.ascii_code)),
+    Function("chr", (INTEGER,), TEXT, distinct(text_values.character)),
+    Function("to_hex", (INTEGER,), TEXT, distinct(text_values.hexadecimal, 32)),
+    Function("to_hex", (BIGINT,), TEXT, distinct(text_values.hexadecimal, 64)),
+    *(Function("md5", (a,), TEXT, distinct(byte_values.md5)) for a in (TEXT, BYTEA)),
+    Function("sha256", (BYTEA,), BYTEA, distinct(byte_values.sha256)),
+    Function("encode", (BYTEA, TEXT), TEXT, distinct(byte_values.encode)),
+    Function("decode", (TEXT, TEXT), BYTEA, distinct(byte_values.decode)),
+    Function("quote_literal", (TEXT,), TEXT, distinct(text_values.quote_literal)),
+    Function("quote_ident", (TEXT,), TEXT, distinct(text_values.quote_identifier)),
+    *(Function(op, (a, TEXT), BOOLEAN, distinct(pattern_values.like, *ways, by_types=_length))
+      for op, ways in LIKES.items() for a in (TEXT, CHARACTER)),
+    *(Function(op, (a, TEXT), BOOLEAN, distinct(pattern_values.matches, *ways, by_types=_length))
+      for op, ways in MATCHES.items() for a in (TEXT, CHARACTER)),
+    Function("like_escape", (TEXT, TEXT), TEXT, distinct(pattern_values.like_escape)),
+    Function("similar_to_escape", (TEXT,), TEXT, distinct(pattern_values.similar_pattern)),
+    Function("similar_to_escape", (TEXT, TEXT), TEXT, distinct(pattern_values.similar_pattern)),
+    *(Function("regexp_replace", (TEXT,) * count, TEXT, distinct(pattern_values.regexp_replace)) for count in (3, 4)),
+    *(Function("regexp_match", (TEXT,) * count, array_of(TEXT), distinct(pattern_values.regexp_match, null=True))
+      for count in (2, 3)),
+    *(Function("regexp_split_to_array", (TEXT,) * count, array_of(TEXT), distinct(pattern_values.regexp_split))
+      for count in (2, 3)),
+    *(Function("regexp_like", (TEXT,) * count, BOOLEAN, distinct(pattern_values.regexp_like)) for count in (2, 3)),
+    Function("regexp_count", (TEXT, TEXT), INTEGER, distinct(pattern_values.regexp_count)),
+    Function("regexp_substr", (TEXT, TEXT), TEXT, distinct(pattern_values.regexp_substr, null=True)),
 )  # fmt: skip

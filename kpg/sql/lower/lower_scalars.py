@@ -1,13 +1,20 @@
-"""Lower bound scalars to expressions over the columns of a collection."""
+"""Lower bound scalars to expressions over the columns of a collection.
+
+Messages of failing rows show the source text of the innermost function that failed, its position, and the values of
+the columns that it mentions. And, Or, Case and Coalesce hide the failures of parts that are not needed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal
+from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, Written
+from kpg.columns.expression_origin import ExpressionOrigin
+from kpg.sql.functions.sql_casts import build_cast, is_total_cast
 from kpg.sql.lower.engine_types import engine_type
+from kpg.sql.parse.sql_failures import position_of
 from kpg.sql.relational.scalars import (
     And,
     Case,
@@ -22,10 +29,16 @@ from kpg.sql.relational.scalars import (
     SameValue,
     Scalar,
     ScalarCall,
+    walk,
 )
 
+if TYPE_CHECKING:
+    from kpg.sql.parse.spans import Span
 
-def expression_of(scalar: Scalar, names: Mapping[Column, str]) -> Expression:
+Names = Mapping[Column, str]
+
+
+def expression_of(scalar: Scalar, names: Names) -> Expression:
     """Return the expression of a scalar; `names` has the name in the collection of each column that it reads."""
 
     def lower(part: Scalar) -> Expression:
@@ -38,9 +51,13 @@ def expression_of(scalar: Scalar, names: Mapping[Column, str]) -> Expression:
             return constant_expression(scalar.value, scalar)
         case ScalarCall():
             arguments = [lower(argument) for argument in scalar.arguments]
-            return scalar.function.build(arguments, [argument.type for argument in scalar.arguments], scalar.type)
+            types = [argument.type for argument in scalar.arguments]
+            built = scalar.function.build(arguments, types, scalar.type)
+            return built if scalar.function.total else written(built, scalar, names)
         case Cast():
-            return lower(scalar.argument).cast(engine_type(scalar.type))
+            source = scalar.argument.type
+            cast = build_cast(lower(scalar.argument), source, scalar.type, scalar.explicit)
+            return cast if is_total_cast(source, scalar.type) else written(cast, scalar, names)
         case And():
             return reduce(lambda a, b: a & b, map(lower, scalar.terms))
         case Or():
@@ -66,3 +83,16 @@ def constant_expression(value: Any, scalar: Scalar) -> Expression:
     if value is None:
         return Literal(None).cast(engine_type(scalar.type))
     return Literal(value).cast(engine_type(scalar.type, nullable=False))
+
+
+def written(expression: Expression, scalar: Scalar, names: Names) -> Expression:
+    """Return an expression that names its source text if it fails on a row."""
+    return expression if scalar.span is None else Written(expression, origin_of(scalar, scalar.span, names))
+
+
+def origin_of(scalar: Scalar, span: Span, names: Names) -> ExpressionOrigin:
+    """Return the source text of a scalar, its position, and the columns that it mentions."""
+    position = position_of(span)
+    mentioned = {part.column.name: names[part.column] for part in walk(scalar) if isinstance(part, ColumnValue)}
+    text = " ".join(span.text().split())
+    return ExpressionOrigin(text, str(position), position.excerpt(), tuple(mentioned.items()), f"{position} {text}")

@@ -1,0 +1,208 @@
+"""Functions that a query language defines over columns: `Apply` of the kinds "total", "lanes", "distinct", "values".
+
+    total      function(*options, *lanes) -> lanes                             no row fails
+    lanes      function(*options, *lanes) -> lanes, [(failed rows, reason), …]
+    distinct   function(*options, *values) -> value, once for each distinct combination of values in a batch; a
+               ValueError fails the rows with its message as the reason
+    values     the same, also for null, which is None
+    volatile   function(*options, n) -> lanes of n rows, without arguments; each row has a value of its own
+
+The first three give null for null. A type with null as the result means that the function may return null itself. A
+lane of length 1 stands for any number of equal values, so a function must broadcast, and may return a lane of length 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from kpg.columns.bound_nodes import (
+    BindingScope,
+    Bools,
+    BoundNode,
+    NodeResult,
+    any_nullable,
+    first_code,
+    null_rows,
+    run_all,
+)
+from kpg.columns.decode_column import decode_list
+from kpg.columns.encode_column import empty_lane, encode_list
+from kpg.columns.expression import Apply
+from kpg.columns.expression_origin import Failure
+from kpg.columns.lane_values import NULL, is_null
+from kpg.columns.schema import Type
+from kpg.columns.symbols import Symbols
+from kpg.columns.updates import Ints
+from kpg.errors import SchemaMismatch
+
+COMPUTED_KINDS = ("total", "lanes", "distinct", "values", "volatile")
+_MAX_REASON_CHARACTERS = 300  # reasons are cut here, because each distinct one is kept
+
+
+def bind_computed(expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind a function of one of the kinds of this module."""
+    if expression.kind == "volatile":
+        return VolatileNode(expression, scope)
+    if expression.kind in ("total", "lanes"):
+        return LaneFunctionNode(expression, arguments, scope)
+    return DistinctFunctionNode(expression, arguments, scope)
+
+
+class ComputedNode(BoundNode):
+    """A function with its options and arguments. `_code` gives the failure code of a reason."""
+
+    __slots__ = ("_arguments", "_function", "_nullable", "_options", "_origin", "_scope")
+
+    def __init__(self, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope, strict: bool) -> None:
+        nullable = expression.returns.nullable or (strict and any_nullable(arguments))
+        super().__init__(expression.returns.optional(nullable), arguments, expression.kind != "total")
+        self._arguments = tuple(arguments)
+        self._function = expression.function
+        self._options = expression.options
+        self._scope = scope
+        self._origin = scope.origin
+        self._nullable = tuple(p for p, argument in enumerate(arguments) if strict and argument.type.nullable)
+
+    def _code(self, reason: str) -> int:
+        reason = reason[:_MAX_REASON_CHARACTERS]
+        if self._origin is None:
+            return self._scope.code_of(Failure(reason))
+        return self._scope.code_of(Failure(f"{reason} in {self._origin.text}", self._origin))
+
+
+class LaneFunctionNode(ComputedNode):
+    """A vectorised function of lanes."""
+
+    __slots__ = ("_checks_collision", "_total")
+
+    def __init__(self, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> None:
+        super().__init__(expression, arguments, scope, strict=True)
+        self._total = expression.kind == "total"
+        # A result of -2**63 would read as null.
+        self._checks_collision = self.type.nullable and self.type.kind == "int64" and not expression.returns.nullable
+
+    def run(self, data: Ints) -> NodeResult:
+        values, codes = run_all(self._arguments, data)
+        failures: tuple[tuple[Bools, str], ...] = ()
+        if self._total:
+            computed = self._function(*self._options, *values)
+        else:
+            computed, failures = self._function(*self._options, *values)
+        null = null_rows(values, self._nullable) if self._nullable else None
+        if self._checks_collision:
+            failures = (*failures, (is_null(computed), "bigint out of range"))
+        for failed, reason in failures:
+            failed = failed if null is None else failed & ~null
+            if np.count_nonzero(failed):
+                codes = first_code(codes, np.where(failed, self._code(reason), 0))
+        if null is not None and np.count_nonzero(null):
+            computed = np.where(null, NULL, computed)
+        return computed, codes
+
+
+class VolatileNode(ComputedNode):
+    """A function that has another value for each row. It claims to read a column, so that it is not a constant."""
+
+    __slots__ = ()
+
+    def __init__(self, expression: Apply, scope: BindingScope) -> None:
+        super().__init__(expression, (), scope, strict=True)
+        if len(scope.schema):
+            self.columns = frozenset({0})
+
+    def run(self, data: Ints) -> NodeResult:
+        return self._function(*self._options, data.shape[1]), None
+
+
+class DistinctFunctionNode(ComputedNode):
+    """A function of Python values, called once for each distinct combination of values in a batch."""
+
+    __slots__ = ()
+
+    def __init__(self, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> None:
+        super().__init__(expression, arguments, scope, strict=expression.kind == "distinct")
+
+    def run(self, data: Ints) -> NodeResult:
+        n = data.shape[1]
+        if n == 0:
+            return empty_lane(self.type, 0), None
+        values, codes = run_all(self._arguments, data)
+        skip = codes != 0 if codes is not None else None  # values of failed rows have no meaning
+        if self._nullable:
+            null = null_rows(values, self._nullable)
+            skip = null if skip is None else null | skip
+        if skip is None or not np.count_nonzero(skip):
+            computed, failed = self._apply(values)
+            return computed, first_code(codes, failed)
+        take: Bools = np.broadcast_to(~skip, n)
+        computed = empty_lane(self.type, n)
+        computed.fill(NULL)
+        row_codes = np.zeros(n, np.int64)
+        if np.count_nonzero(take):
+            computed[..., take], failed = self._apply([_take(value, take) for value in values])
+            row_codes[take] = 0 if failed is None else failed
+        return computed, first_code(codes, row_codes)
+
+    def _apply(self, values: list[Ints]) -> NodeResult:
+        rows, inverse = distinct_rows(values, [argument.type for argument in self._arguments], self._scope.symbols)
+        columns = [
+            repeat(self._decode(argument, value)[0])
+            if value.shape[-1] == 1
+            else self._decode(argument, value[..., rows])
+            for argument, value in zip(self._arguments, values, strict=True)
+        ]
+        count = len(rows)
+        codes = np.zeros(count, np.int64)
+        results: list[Any] = [None] * count
+        inputs = zip(range(count), *columns, strict=False)
+        for row, *arguments in inputs:
+            try:
+                results[row] = self._function(*self._options, *arguments)
+            except ValueError as error:
+                codes[row] = self._code(str(error))
+        computed = self._encode(results, codes)
+        return computed[..., inverse], codes[inverse] if np.count_nonzero(codes) else None
+
+    def _decode(self, argument: BoundNode, lane: Ints) -> list[Any]:
+        return decode_list(argument.type, lane, self._scope.symbols)
+
+    def _encode(self, results: list[Any], codes: Ints) -> Ints:
+        """Return the lanes of results. A result that its type cannot hold fails its row."""
+        type_, symbols = self.type.optional(), self._scope.symbols
+        try:
+            return encode_list(type_, results, "", symbols)
+        except SchemaMismatch:
+            for row, result in enumerate(results):
+                try:
+                    encode_list(type_, [result], "", symbols)
+                except SchemaMismatch as error:
+                    results[row], codes[row] = None, self._code(error.detail or error.what)
+            return encode_list(type_, results, "", symbols)
+
+
+def _take(value: Ints, rows: Bools) -> Ints:
+    return value if value.shape[-1] == 1 else value[..., rows]
+
+
+def distinct_rows(values: Sequence[Ints], types: Sequence[Type], symbols: Symbols) -> tuple[Ints, Ints]:
+    """Return a row for each distinct combination of values, and for each row the index of its combination.
+
+    Values of length 1 are constants and do not count. Costs a sort of the rows, or of symbol ids a pass over them.
+    """
+    inverse: Ints | None = None
+    rows = np.zeros(1, np.int64)
+    for value, type_ in zip(values, types, strict=True):
+        if value.shape[-1] == 1:
+            continue
+        for lane in value.reshape(-1, value.shape[-1]):
+            found, codes = symbols.distinct(lane) if type_.is_symbolic else np.unique(lane, return_inverse=True)
+            if inverse is not None:
+                found, codes = np.unique(inverse * len(found) + codes, return_inverse=True)
+            inverse = codes
+            rows = np.empty(len(found), np.int64)
+            rows[codes] = np.arange(len(codes))
+    return rows, np.zeros(1, np.int64) if inverse is None else inverse

@@ -1,0 +1,100 @@
+"""Functions of moments on Python values: time zones by their rules, and fields that are not constant."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+from kpg.columns import floats
+from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS, EPOCH
+from kpg.columns.updates import Ints
+from kpg.sql.functions import date_fields
+from kpg.sql.functions.date_input import read_zone
+
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+
+
+def to_utc(zone: str, moment: datetime.datetime) -> datetime.datetime:
+    """Return the moment when the clock of a zone shows `moment`."""
+    return _in_range(lambda: moment.replace(tzinfo=_zone(zone)).astimezone(datetime.UTC))
+
+
+def to_local(zone: str, moment: datetime.datetime) -> datetime.datetime:
+    """Return what the clock of a zone shows at a moment."""
+    return _in_range(lambda: moment.astimezone(_zone(zone)).replace(tzinfo=datetime.UTC))
+
+
+def _zone(zone: str) -> datetime.tzinfo:
+    """Return a zone by its name. An offset counts to the west, as in POSIX, and not to the east as in ISO 8601."""
+    if zone[:1] in ("+", "-"):
+        return read_zone(("-" if zone[0] == "+" else "+") + zone[1:])
+    return read_zone(zone)
+
+
+def _in_range(compute: Any) -> datetime.datetime:
+    try:
+        result: datetime.datetime = compute()
+    except OverflowError:
+        raise ValueError("timestamp out of range") from None
+    return result
+
+
+def truncate_in_zone(field: str, moment: datetime.datetime, zone: str) -> datetime.datetime:
+    """Return the first moment of the day, month, … of a zone that has a moment."""
+    local = of_field("truncate", "timestamp with time zone", 0, field, to_local(zone, moment))
+    return to_utc(zone, local)
+
+
+def of_field(way: str, type_name: str, scale: int, field: str, value: Any) -> Any:
+    """Return a field of a value, or the value cut to it; as the functions of lanes do for a constant field."""
+    if way == "extract" and type_name.startswith("timestamp") and date_fields.field_name(field) == "julian":
+        days, micros = divmod(_microseconds(value), DAY_MICROSECONDS)
+        part = Decimal(micros) / Decimal(DAY_MICROSECONDS)
+        return (days + date_fields.JULIAN_EPOCH + part).quantize(Decimal(1).scaleb(-scale))
+    lane = _lane(type_name, value)
+    options = (type_name,) if type_name.startswith("timestamp") else ()
+    if way == "truncate":
+        function: Any = date_fields.truncate_moments
+        moved, failures = function(*options, field, lane)
+        _raise_first(failures)
+        return EPOCH + int(moved[0]) * _MICROSECOND
+    parts: Any = _PARTS["date" if type_name == "date" else "timestamp" if options else "time"]
+    values, failures = parts[way == "extract"](*options, field, *((scale,) if way == "extract" else ()), lane)
+    _raise_first(failures)
+    if way == "extract":
+        return Decimal(int(values[0])).scaleb(-scale)
+    return float(floats.from_lane(values)[0])
+
+
+_PARTS: Final = {
+    "date": (date_fields.part_of_days, date_fields.extract_from_days),
+    "time": (date_fields.part_of_clock, date_fields.extract_from_clock),
+    "timestamp": (date_fields.part_of_moments, date_fields.extract_from_moments),
+}
+
+
+def _microseconds(moment: datetime.datetime) -> int:
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def _lane(type_name: str, value: Any) -> Ints:
+    if type_name == "date":
+        return np.array([value.toordinal() - EPOCH.toordinal()], np.int64)
+    if type_name.startswith("time without"):
+        return np.array([((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond], np.int64)
+    return np.array([_microseconds(value)], np.int64)
+
+
+def _raise_first(failures: Any) -> None:
+    for failed, reason in failures:
+        if failed[0]:
+            raise ValueError(reason)
+
+
+def clock_now(count: int) -> Ints:
+    """Return the time of the clock for some rows."""
+    return np.full(count, time.time_ns() // 1000, np.int64)

@@ -1,0 +1,229 @@
+"""LIKE, SIMILAR TO and regular expressions on Python values: called once for each distinct combination of values.
+
+Patterns are translated to Python's and kept compiled. Regular expressions are PostgreSQL's advanced ones with two
+differences: alternatives match the first that fits instead of the longest, and `\\m` and `\\M` are word boundaries.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+MAX_COMPILED: Final = 1000  # patterns kept compiled; a column of patterns may have more
+_CLASSES: Final = {
+    "alpha": "a-zA-Z\u00c0-\uffff", "digit": "0-9", "alnum": "0-9a-zA-Z\u00c0-\uffff",
+    "upper": "A-Z", "lower": "a-z", "space": r"\s",
+    "punct": r"!-/:-@\[-`{-~", "xdigit": "0-9A-Fa-f", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f",
+    "print": r"\x20-\x7e", "graph": r"\x21-\x7e", "word": r"\w",
+}  # fmt: skip
+_ESCAPES: Final = {"m": r"\b(?=\w)", "M": r"\b(?<=\w)", "y": r"\b", "Y": r"\B", "A": r"\A", "Z": r"\Z"}
+
+
+@lru_cache(MAX_COMPILED)
+def like_pattern(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+    """Return the regular expression of a LIKE pattern; `\\` makes the next character literal."""
+    parts, characters = [], iter(pattern)
+    for character in characters:
+        if character == "\\":
+            escaped = next(characters, None)
+            if escaped is None:
+                raise ValueError("LIKE pattern must not end with escape character")
+            parts.append(re.escape(escaped))
+        else:
+            parts.append({"%": ".*", "_": "."}.get(character) or re.escape(character))
+    return re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+
+
+def like(ignore_case: bool, negated: bool, length: int, text: str, pattern: str) -> bool:
+    """Return whether text matches a LIKE pattern; text of type character is padded to its length."""
+    return (like_pattern(pattern, ignore_case).fullmatch(text.ljust(length)) is None) == negated
+
+
+def like_escape(pattern: str, escape: str) -> str:
+    """Return a LIKE pattern with `\\` as its escape character, given one with another."""
+    if len(escape) > 1:
+        raise ValueError("invalid escape string")
+    if not escape:
+        return pattern.replace("\\", "\\\\")
+    if escape == "\\":
+        return pattern
+    return re.sub(
+        re.escape(escape) + r"(.?)|\\",
+        lambda m: "\\\\" if m[0] == "\\" else "\\" + m[1],
+        pattern,
+        flags=re.DOTALL,
+    )
+
+
+def similar_pattern(pattern: str, escape: str = "\\") -> str:
+    """Return the regular expression of a SIMILAR TO pattern."""
+    if len(escape) > 1:
+        raise ValueError("invalid escape string")
+    parts, in_class, characters = ["^(?:"], False, iter(pattern)
+    for character in characters:
+        if character == escape:
+            parts.append("\\" + next(characters, ""))
+        elif in_class:
+            parts.append("\\\\" if character == "\\" else character)
+            in_class = character != "]"
+        elif character == "[":
+            parts.append(character)
+            in_class = True
+        elif character in "\\.^$":
+            parts.append("\\" + character)
+        else:
+            parts.append({"%": ".*", "_": ".", "(": "(?:"}.get(character, character))
+    return "".join(parts) + ")$"
+
+
+@lru_cache(MAX_COMPILED)
+def regular_expression(pattern: str, flags: str = "") -> re.Pattern[str]:
+    """Return a compiled regular expression; raise ValueError if it has none."""
+    options = 0 if flags and set(flags) & set("np") else re.DOTALL
+    for flag in flags:
+        if flag not in "gicstnpmqxebw":
+            raise ValueError(f'invalid regular expression option: "{flag}"')
+        options |= {"i": re.IGNORECASE, "x": re.VERBOSE}.get(flag, 0)
+        options |= re.MULTILINE if flag in "nwm" else 0
+    if "q" in flags:
+        return re.compile(re.escape(pattern), options)
+    try:
+        return re.compile(translated(pattern, bool(options & re.MULTILINE)), options)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"invalid regular expression: {error}") from None
+
+
+def translated(pattern: str, multiline: bool = False) -> str:
+    """Return a regular expression of PostgreSQL in Python's syntax."""
+    parts, place = [], 0
+    while place < len(pattern):
+        character = pattern[place]
+        if character == "\\" and place + 1 < len(pattern):
+            following = pattern[place + 1]
+            parts.append(_ESCAPES.get(following, "\\" + following))
+            place += 2
+        elif character == "[":
+            written, place = _character_class(pattern, place)
+            parts.append(written)
+        else:
+            parts.append(r"\Z" if character == "$" and not multiline else character)
+            place += 1
+    return "".join(parts)
+
+
+def _character_class(pattern: str, start: int) -> tuple[str, int]:
+    """Return a class in brackets in Python's syntax, and the place behind it."""
+    place, written = start + 1, "["
+    if pattern[place : place + 1] == "^":
+        written, place = "[^", place + 1
+    first = True
+    while place < len(pattern) and (pattern[place] != "]" or first):
+        named = re.compile(r"\[:(\w+):\]").match(pattern, place)
+        if named:
+            if named[1] not in _CLASSES:
+                raise ValueError(f"invalid regular expression: invalid character class {named[1]}")
+            written += _CLASSES[named[1]]
+            place = named.end()
+        elif pattern[place] == "\\" and place + 1 < len(pattern):
+            written += pattern[place : place + 2]
+            place += 2
+        else:
+            written += (
+                "\\" + pattern[place]
+                if pattern[place] in "[&~|" or (pattern[place] == "]" and first)
+                else pattern[place]
+            )
+            place += 1
+        first = False
+    if place >= len(pattern):
+        raise ValueError("invalid regular expression: brackets [] not balanced")
+    return written + "]", place + 1
+
+
+def matches(ignore_case: bool, negated: bool, length: int, text: str, pattern: str) -> bool:
+    """Return whether a regular expression matches a part of text."""
+    found = regular_expression(pattern, "i" if ignore_case else "").search(text.ljust(length))
+    return (found is None) == negated
+
+
+def regexp_like(text: str, pattern: str, flags: str = "") -> bool:
+    """Return whether a regular expression matches a part of text."""
+    if "g" in flags:
+        raise ValueError('invalid regular expression option: regexp_like() does not support "global", not recognized')
+    return regular_expression(pattern, flags).search(text) is not None
+
+
+def substring_matching(text: str, pattern: str) -> str | None:
+    """Return the part of text that matches: that of the first group if there is one."""
+    found = regular_expression(pattern).search(text)
+    if found is None:
+        return None
+    return found[1] if found.re.groups else found[0]
+
+
+def substring_similar(text: str, pattern: str, escape: str) -> str | None:
+    """Return the part of text between the marks `escape` and `"` of a SIMILAR TO pattern."""
+    if len(escape) > 1:
+        raise ValueError("invalid escape string")
+    pieces = pattern.split(escape + '"') if escape else [pattern]
+    if len(pieces) > 3:
+        raise ValueError("SQL regular expression may not contain more than two escape-double-quote separators: 2200C")
+    bodies = [similar_pattern(piece, escape)[4:-2] for piece in pieces]
+    if len(pieces) == 1:
+        written = f"^({bodies[0]})$"
+    elif len(pieces) == 2:
+        written = f"^(?:{bodies[0]}){{1,1}}?({bodies[1]})$"
+    else:
+        written = f"^(?:{bodies[0]}){{1,1}}?({bodies[1]}){{1,1}}(?:{bodies[2]})$"
+    found = regular_expression(written).search(text)
+    return None if found is None else found[1]
+
+
+def regexp_replace(text: str, pattern: str, replacement: str, flags: str = "") -> str:
+    """Return text with the first match replaced, or all with the flag g; \\1 stands for a group, \\& for the match."""
+    compiled = regular_expression(pattern, flags)
+
+    def fill(match: re.Match[str]) -> str:
+        def part(reference: re.Match[str]) -> str:
+            if reference[1] == "\\":
+                return "\\"
+            number = 0 if reference[1] == "&" else int(reference[1])
+            return match[number] or "" if number <= compiled.groups else ""
+
+        return re.sub(r"\\([0-9&\\])", part, replacement)
+
+    return compiled.sub(fill, text, count=0 if "g" in flags else 1)
+
+
+def regexp_match(text: str, pattern: str, flags: str = "") -> list[str | None] | None:
+    """Return the groups of the first match, or the whole match if there are none."""
+    if "g" in flags:
+        raise ValueError('invalid regular expression option: regexp_match() does not support "global", not recognized')
+    found = regular_expression(pattern, flags).search(text)
+    return None if found is None else list(found.groups() if found.re.groups else (found[0],))
+
+
+def regexp_count(text: str, pattern: str) -> int:
+    """Return the number of matches."""
+    return sum(1 for _ in regular_expression(pattern).finditer(text))
+
+
+def regexp_substr(text: str, pattern: str) -> str | None:
+    """Return the first match."""
+    found = regular_expression(pattern).search(text)
+    return None if found is None else found[0]
+
+
+def regexp_split(text: str, pattern: str, flags: str = "") -> list[str]:
+    """Return the parts of text between matches; an empty match at the ends or behind a match does not split."""
+    parts, start = [], 0
+    for found in regular_expression(pattern, flags).finditer(text):
+        if found.start() == found.end() and found.start() in (start, len(text)):
+            if found.start() == start and start < len(text) and start > 0:
+                continue
+            if found.start() in (0, len(text)):
+                continue
+        parts.append(text[start : found.start()])
+        start = found.end()
+    return [*parts, text[start:]]

@@ -1,0 +1,81 @@
+"""Write values as text, as casts to text, concat and format do: PostgreSQL's form of each type."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+_FIXED_EXPONENTS: Final = {False: 15, True: 6}  # floats from this power of ten on are written with an exponent
+
+
+def write_boolean(value: bool) -> str:
+    """Return true or false."""
+    return "true" if value else "false"
+
+
+def write_number(value: int | Decimal) -> str:
+    """Return all digits of a number."""
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def write_float(single: bool, value: float) -> str:
+    """Return the shortest digits that read back as the same float."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0"
+    digits = np.format_float_scientific(np.float32(value) if single else np.float64(value), unique=True, trim="-")
+    mantissa, _, exponent = digits.partition("e")
+    power = int(exponent)
+    if not -4 <= power < _FIXED_EXPONENTS[single]:
+        return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
+    return f"{Decimal(digits):f}"
+
+
+def write_date(value: datetime.date) -> str:
+    """Return a date in ISO 8601."""
+    return value.isoformat()
+
+
+def write_time(value: datetime.time) -> str:
+    """Return a time of day, with as many digits of the fraction as needed."""
+    return _trimmed(value.strftime("%H:%M:%S"), value.microsecond)
+
+
+def write_timestamp(with_zone: bool, value: datetime.datetime) -> str:
+    """Return a moment, with the offset of UTC if it has a zone."""
+    shown = _trimmed(value.replace(microsecond=0, tzinfo=None).isoformat(" "), value.microsecond)
+    return f"{shown}+00" if with_zone else shown
+
+
+def _trimmed(shown: str, microsecond: int) -> str:
+    return shown + f".{microsecond:06d}".rstrip("0") if microsecond else shown
+
+
+def write_bytes(value: bytes) -> str:
+    """Return bytes in hexadecimal."""
+    return "\\x" + value.hex()
+
+
+def write_any(type_name: str, value: Any) -> str:
+    """Return a value of a type as text."""
+    match type_name:
+        case "boolean":
+            return write_boolean(value)
+        case "real" | "double precision":
+            return write_float(type_name == "real", value)
+        case "timestamp without time zone" | "timestamp with time zone":
+            return write_timestamp(type_name.endswith("with time zone"), value)
+        case "time without time zone":
+            return write_time(value)
+        case "date":
+            return write_date(value)
+        case "bytea":
+            return write_bytes(value)
+        case "smallint" | "integer" | "bigint" | "numeric":
+            return write_number(value)
+    return str(value)
