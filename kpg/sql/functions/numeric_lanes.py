@@ -30,7 +30,6 @@ from kpg.columns.wide_integers import (
     wide_constant,
     widen,
 )
-from kpg.kernels.wide_arithmetic import ZERO_DIVISOR
 from kpg.sql.functions.integer_lanes import DIVISION_BY_ZERO, Bools, Computed
 from kpg.sql.sql_types import INTEGER_LIMITS
 
@@ -73,7 +72,7 @@ def _scaled_up(lane: Ints, shift: int) -> tuple[Ints, Bools | None]:
 def divide_numerics(shift: int, precision: int, a: Ints, b: Ints) -> Computed:
     """Return a * 10**shift / b."""
     values, marks = divide_wide(widen(a), widen(b), shift, _limit(precision))
-    zero = marks == ZERO_DIVISOR
+    zero = _is_zero(widen(b))
     return _sized(precision, values), ((zero, DIVISION_BY_ZERO), ((marks != 0) & ~zero, TOO_LARGE))
 
 
@@ -81,13 +80,13 @@ def remainder_numerics(shift_a: int, shift_b: int, precision: int, a: Ints, b: I
     """Return the remainder of a / b, with the sign of a."""
     x, unfit_a = _scaled_up(a, shift_a)
     y, unfit_b = _scaled_up(b, shift_b)
-    quotient, marks = divide_wide(x, y, 0, ANY_WIDE)
+    quotient, _ = divide_wide(x, y, 0, ANY_WIDE)
     product, _ = multiply_wide(quotient, y, ANY_WIDE)
     rest, _ = subtract_wide(x, product, ANY_WIDE)
     wrong_sign = ((rest[0] < 0) != (x[0] < 0)) & ~_is_zero(rest)  # the quotient was rounded away from zero
     step = np.where(x[0] < 0, negate_wide(absolute_wide(y)), absolute_wide(y))
     rest = np.where(wrong_sign, add_wide(rest, step, ANY_WIDE)[0], rest)
-    failures = [(marks == ZERO_DIVISOR, DIVISION_BY_ZERO)]
+    failures = [(_is_zero(y), DIVISION_BY_ZERO)]
     failures += [(rows, TOO_LARGE) for rows in (unfit_a, unfit_b) if rows is not None]
     return _sized(precision, rest), tuple(failures)
 
@@ -96,12 +95,12 @@ def whole_quotient(shift_a: int, shift_b: int, a: Ints, b: Ints) -> Computed:
     """Return a / b without its fraction, in two lanes."""
     x, unfit_a = _scaled_up(a, shift_a)
     y, unfit_b = _scaled_up(b, shift_b)
-    quotient, marks = divide_wide(x, y, 0, ANY_WIDE)
+    quotient, _ = divide_wide(x, y, 0, ANY_WIDE)
     product, _ = multiply_wide(quotient, y, ANY_WIDE)
     too_far = less(absolute_wide(x), absolute_wide(product))
     step = np.where(quotient[0] < 0, wide_constant(1), wide_constant(-1))
     quotient = np.where(too_far, add_wide(quotient, step, ANY_WIDE)[0], quotient)
-    failures = [(marks == ZERO_DIVISOR, DIVISION_BY_ZERO)]
+    failures = [(_is_zero(y), DIVISION_BY_ZERO)]
     failures += [(rows, TOO_LARGE) for rows in (unfit_a, unfit_b) if rows is not None]
     return quotient, tuple(failures)
 
