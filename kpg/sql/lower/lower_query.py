@@ -31,6 +31,7 @@ from kpg.sql.relational.relations import (
     TopRows,
     Values,
 )
+from kpg.sql.rewrites.rewrite_query import rewrite_query
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -52,6 +53,7 @@ LOWERINGS: Final[dict[type[BoundRelation], Any]] = {
 def lower_query(db: Database, query: Query, sources: Mapping[str, Collection], *, joins: str = "auto") -> Collection:
     """Return the collection of a query."""
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
+    query = rewrite_query(query)
     lowered = RelationLowering(db, sources, table, joins).lower(query.relation)
     values: dict[str, Expression] = {}
     for name, column in zip(query.names, query.relation.columns, strict=True):
