@@ -213,6 +213,7 @@ _CLOCK_UNITS: Final = {
     "microseconds": 1, "milliseconds": 1000, "second": SECOND, "minute": 60 * SECOND, "hour": 3600 * SECOND,
     "day": DAY_MICROSECONDS,
 }  # fmt: skip
+CLOCK_FIELDS: Final = frozenset(_CLOCK_UNITS) - {"day"}
 _MONTH_UNITS: Final = {"month": 1, "quarter": 3}
 _YEAR_UNITS: Final = {"year": (1, 0), "decade": (10, 0), "century": (100, 1), "millennium": (1000, 1)}
 

@@ -45,8 +45,11 @@ def _in_range(compute: Any) -> datetime.datetime:
 
 def truncate_in_zone(field: str, moment: datetime.datetime, zone: str) -> datetime.datetime:
     """Return the first moment of the day, month, … of a zone that has a moment."""
-    local = of_field("truncate", "timestamp with time zone", 0, field, to_local(zone, moment))
-    return to_utc(zone, local)
+    local = to_local(zone, moment)
+    start = of_field("truncate", "timestamp with time zone", 0, field, local)
+    if date_fields.field_name(field) in date_fields.CLOCK_FIELDS:  # the offset is the same, also when clocks change
+        return _in_range(lambda: moment - (local - start))
+    return to_utc(zone, start)
 
 
 def of_field(way: str, type_name: str, scale: int, field: str, value: Any) -> Any:
