@@ -11,6 +11,7 @@ import pytest
 import kpg
 from kpg.bench.peers.postgres import SMALL_SETTINGS, server
 from kpg.bench.run import PeerAbsent
+from tests.sql.installed import require_sql
 from tests.sql.truth.postgres import Postgres
 from tests.sql.truth.twins import Twins
 
@@ -42,7 +43,6 @@ def workers(request) -> int:
 @pytest.fixture(scope="module")
 def twins(postgres, workers) -> Iterator[Twins]:
     """PostgreSQL and a db of kpg, both empty; a test resets them after each example."""
-    if not hasattr(kpg.Database, "sql"):
-        pytest.skip("kpg has no SQL yet")
+    require_sql()
     with kpg.open(workers=workers) if workers > 1 else kpg.open() as db:
         yield Twins(postgres, db)

@@ -8,6 +8,7 @@ from kpg.bench.tpch_stream import TpchStream
 from kpg.sql.tpch.tpch_data import load_tables
 from kpg.sql.tpch.tpch_queries import NUMBERS, columns_read, query_text
 from kpg.sql.tpch.tpch_tables import create_table
+from tests.sql.installed import require_sql
 from tests.sql.tpch.loading import SCALE_FACTOR, copy_into
 from tests.sql.truth.compare import difference
 
@@ -21,8 +22,7 @@ def tables():
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_query_is_right_at_every_batch(tables, postgres, number):
-    if not hasattr(kpg.Database, "sql"):
-        pytest.skip("kpg has no SQL yet")
+    require_sql()
     stream = TpchStream(tables, columns_read(number))
     with kpg.open() as db:
         for name, columns in columns_read(number).items():
