@@ -130,8 +130,8 @@ def layers_imported() -> dict[str, dict[str, Path]]:
     """Return, for each layer, the other layers that it imports, each with a module that does."""
     imported: dict[str, dict[str, Path]] = {layer: {} for _, layer in modules()}
     for path, layer in modules():
-        for found in imports(path):
-            top, *rest = found.name.split(".")
+        for imported_module in imports(path):
+            top, *rest = imported_module.name.split(".")
             if top == "kpg" and rest and rest[0] not in CONTRACTS | {layer} and is_layer(rest[0]):
                 imported[layer][rest[0]] = path
     return imported
@@ -199,18 +199,18 @@ def test_module_and_class_names_occur_once():
         for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef):
                 places[f"class {node.name}"].append(str(path))
-    complain([f"{name}: {', '.join(found)}" for name, found in places.items() if len(found) > 1])
+    complain([f"{name}: {', '.join(paths)}" for name, paths in places.items() if len(paths) > 1])
 
 
 def test_imports_are_absolute():
-    complain([f"{path}: {found.name}" for path, _ in modules() for found in imports(path) if found.relative])
+    complain([f"{path}: {module.name}" for path, _ in modules() for module in imports(path) if module.relative])
 
 
 def test_each_library_is_imported_in_one_place():
     violations = []
     for path, _ in modules():
-        for found in imports(path):
-            top = found.name.split(".")[0]
+        for module in imports(path):
+            top = module.name.split(".")[0]
             if not is_allowed_library(path, top):
                 violations.append(f"{path}: {top} belongs in {', '.join(sorted(ONLY_IN[top]))}")
     complain(violations)
@@ -220,10 +220,10 @@ def test_only_required_libraries_are_imported_at_the_top():
     """An extra (pandas, matplotlib, ...) may be missing: import it in the function that needs it."""
     violations = []
     for path, _ in modules():
-        for found in imports(path):
-            top = found.name.split(".")[0]
+        for module in imports(path):
+            top = module.name.split(".")[0]
             known = top in REQUIRED or top in sys.stdlib_module_names or top in ONLY_IN
-            if not known and not found.for_types_only and not found.in_function:
+            if not known and not module.for_types_only and not module.in_function:
                 violations.append(f"{path}: {top} is an extra")
     complain(violations)
 

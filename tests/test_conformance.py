@@ -53,5 +53,5 @@ def test_a_row_may_be_proven_in_part(root):
     ],
 )
 def test_a_wrong_row_is_named(root, row, problem):
-    (found,) = conformance.problems(HEAD + row + "\n", root)
-    assert problem in found and "A1.1" in found
+    (message,) = conformance.problems(HEAD + row + "\n", root)
+    assert problem in message and "A1.1" in message

@@ -20,8 +20,8 @@ FENCE = re.compile(r"^```python[ \t]*(?P<mark>.*)\n(?P<code>(?s:.*?))^```[ \t]*$
 
 def blocks(text: str) -> list[tuple[int, str, str]]:
     """The line before each block's first one, its mark, its code."""
-    found = FENCE.finditer(text)
-    return [(text[: each.start("code")].count("\n"), each["mark"].strip(), each["code"]) for each in found]
+    blocks = FENCE.finditer(text)
+    return [(text[: block.start("code")].count("\n"), block["mark"].strip(), block["code"]) for block in blocks]
 
 
 def play(page: str, text: str) -> None:
@@ -52,8 +52,8 @@ def test_blocks_share_a_page_and_unmarked_ones_must_run():
 
 def test_every_error_is_documented():
     page = (ROOT / "docs" / "errors.md").read_text()
-    made = [name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)]
-    missing = [name for name in made if f"`{name}`" not in page]
+    names = [name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)]
+    missing = [name for name in names if f"`{name}`" not in page]
     assert not missing, f"docs/errors.md says nothing of {', '.join(missing)}"
 
 

@@ -65,9 +65,9 @@ def test_every_public_name_is_found():
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     """Build the wheel with the build backend of this environment: nothing is downloaded."""
-    place = tmp_path_factory.mktemp("wheel")
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place), str(ROOT))
-    (built,) = place.glob("kpg-*.whl")
+    folder = tmp_path_factory.mktemp("wheel")
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
+    (built,) = folder.glob("kpg-*.whl")
     return built
 
 
@@ -90,5 +90,5 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
 
 def test_the_wheel_installs_and_imports(wheel, tmp_path):
     pip("install", "--no-deps", "--target", str(tmp_path), str(wheel))
-    found = run("import kpg; print(kpg.__file__)", PYTHONPATH=str(tmp_path), PYTHONSAFEPATH="1")
-    assert Path(found).is_relative_to(tmp_path)
+    location = run("import kpg; print(kpg.__file__)", PYTHONPATH=str(tmp_path), PYTHONSAFEPATH="1")
+    assert Path(location).is_relative_to(tmp_path)

@@ -210,8 +210,8 @@ def agree(done: Performance, name: str, query: Query, inputs: list[list[Update[A
     assert_agrees(done.early[name], query.denotation, *inputs)
     late = [*done.late[name], *forgotten(done.since)]
     assert_agrees(late, query.denotation, *inputs, since=done.since)
-    for found in (done.early[name], late):
-        assert len({(row, time) for row, time, _ in found}) == len(found), f"changes that cancel or repeat: {found}"
+    for stream in (done.early[name], late):
+        assert len({(row, time) for row, time, _ in stream}) == len(stream), f"changes that cancel or repeat: {stream}"
     for _, time, _ in done.late[name]:
         assert representative(done.since, time) == time, f"a late query shows {time}, which was forgotten"
     for time, rows in done.snapshots[name]:

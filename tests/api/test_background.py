@@ -218,7 +218,7 @@ def test_idle_time_is_used_to_merge(db):
         rows.insert({"x": list(range(n * 1000, n * 1000 + 1000)), "y": [0] * 1000})
         db.advance()
     for _ in range(6000):
-        batches = db.run(lambda inner: max(each["batches"] for each in inner.describe()["arrangements"]))
+        batches = db.run(lambda inner: max(arrangement["batches"] for arrangement in inner.describe()["arrangements"]))
         if batches == 1:
             break
         threading.Event().wait(0.01)

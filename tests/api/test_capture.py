@@ -125,8 +125,8 @@ def test_replay_gives_the_answer_at_every_time(epochs, begin, history, tmp_path_
         first = 0 if history is None else began
         assert db.epoch == len(epochs)
         for epoch in range(first, len(epochs)):
-            found = answer.snapshot(as_of=epoch, counts=True).rename_columns(["x", "count", "n"]).to_pylist()
-            assert sorted(({"x": r["x"], "count": r["count"], "_count": r["n"]} for r in found), key=str) == was[epoch]
+            rows = answer.snapshot(as_of=epoch, counts=True).rename_columns(["x", "count", "n"]).to_pylist()
+            assert sorted(({"x": r["x"], "count": r["count"], "_count": r["n"]} for r in rows), key=str) == was[epoch]
 
 
 def test_an_answer_that_keeps_nothing_is_captured_from_its_beginning(tmp_path):
@@ -244,8 +244,8 @@ def test_a_truncated_file_is_refused_wherever_it_ends(captured, tmp_path):
         cut.write_bytes(whole[:size])
         with pytest.raises(kpg.Corrupt):
             list(kpg.replay(cut))
-        found = [(changes.to_pylist(), upper) for changes, upper in kpg.replay(cut, unfinished=True)]
-        assert found == full[: len(found)], "what is given of a cut file is right"
+        replayed = [(changes.to_pylist(), upper) for changes, upper in kpg.replay(cut, unfinished=True)]
+        assert replayed == full[: len(replayed)], "what is given of a cut file is right"
 
 
 def test_a_flipped_bit_is_refused_or_harmless(captured, tmp_path):
@@ -254,16 +254,16 @@ def test_a_flipped_bit_is_refused_or_harmless(captured, tmp_path):
     right = [(changes.to_pylist(), upper) for changes, upper in kpg.replay(captured)]
     bad = tmp_path / "bad"
     refused = 0
-    for place in range(0, len(whole), 3):
-        bad.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+    for offset in range(0, len(whole), 3):
+        bad.write_bytes(whole[:offset] + bytes([whole[offset] ^ 0x10]) + whole[offset + 1 :])
         given = []
         try:
             for changes, upper in kpg.replay(bad):
                 given.append((changes.to_pylist(), upper))
         except kpg.Corrupt:
             refused += 1
-        for found, true in zip(given, right, strict=False):
-            assert found[0] == true[0], "rows are given only under a checksum that fits"
+        for replayed, true in zip(given, right, strict=False):
+            assert replayed[0] == true[0], "rows are given only under a checksum that fits"
     assert refused > 0.9 * len(whole) / 3
 
 

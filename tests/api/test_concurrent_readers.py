@@ -69,9 +69,9 @@ def test_an_import_begins_at_the_since_of_its_handle():
         keeps = by_key.installed.handle.clone("keeps the past")
         keeps.set_physical(Frontier())
         churn(db, rows, 5)
-        found = {}
+        updates = {}
         for name, handle in (("advanced", by_key.installed.handle), ("full", keeps)):
-            seen = found[name] = []
+            seen = updates[name] = []
 
             def build(dataflow, handle=handle, seen=seen):
                 arranged = import_arrangement(dataflow, "rows", by_key.installed.publisher, handle)
@@ -80,7 +80,7 @@ def test_an_import_begins_at_the_since_of_its_handle():
 
             db.install(name, build)
         db.settle()
-        times = {name: sorted({t for u in seen for t in u.times[0].tolist()}) for name, seen in found.items()}
+        times = {name: sorted({t for u in seen for t in u.times[0].tolist()}) for name, seen in updates.items()}
         assert times == {"advanced": [4], "full": [0, 1, 2, 3, 4]}
         keeps.release()
 

@@ -30,7 +30,11 @@ IMPLEMENTATIONS: dict[type, tuple[type, ...]] = {
     Probe: (EmbeddedProbe, ClusterProbe),
     Installer: (EmbeddedInstaller, ClusterInstaller),
 }
-PAIRS = [(contract, implementation) for contract, found in IMPLEMENTATIONS.items() for implementation in found]
+PAIRS = [
+    (contract, implementation)
+    for contract, implementations in IMPLEMENTATIONS.items()
+    for implementation in implementations
+]
 
 
 def members(contract: type) -> dict[str, object]:
@@ -46,7 +50,10 @@ def members(contract: type) -> dict[str, object]:
 
 def parameters(function: Callable) -> list[tuple[str, object, object]]:
     """The name, kind and default of each parameter."""
-    return [(each.name, each.kind, each.default) for each in inspect.signature(function).parameters.values()]
+    return [
+        (parameter.name, parameter.kind, parameter.default)
+        for parameter in inspect.signature(function).parameters.values()
+    ]
 
 
 def test_every_contract_has_two_implementations():
@@ -59,7 +66,7 @@ def test_every_contract_has_two_implementations():
     assert declared == {*IMPLEMENTATIONS, *parts}
 
 
-@pytest.mark.parametrize(("contract", "implementation"), PAIRS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(("contract", "implementation"), PAIRS, ids=lambda kind: kind.__name__)
 def test_an_implementation_has_the_signatures_of_its_contract(contract, implementation):
     assert issubclass(implementation, contract) and not inspect.isabstract(implementation)
     for name, member in members(contract).items():
@@ -69,7 +76,7 @@ def test_an_implementation_has_the_signatures_of_its_contract(contract, implemen
             assert parameters(implemented) == parameters(member), name
 
 
-@pytest.mark.parametrize("contract", IMPLEMENTATIONS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("contract", IMPLEMENTATIONS, ids=lambda kind: kind.__name__)
 def test_a_contract_names_every_method_that_all_implementations_have(contract):
     common = set.intersection(*[set(members(implementation)) for implementation in IMPLEMENTATIONS[contract]])
     internal = {"take_lanes", "replace_lanes", "notify"}  # called by the implementation itself

@@ -85,9 +85,9 @@ def test_rows_with_negative_counts_are_absent_for_distinct_and_extremes(db):
     rows.remove([(1, 5), (1, 9), (2, 7)])
     rows.insert([(1, 6)])
     db.advance()
-    found = {name: output.rows() for name, output in outputs.items()}
-    assert {found.pop(name) == [(1, 6)] for name in ("distinct", "threshold", "min", "max", "argmin", "top")} == {True}
-    assert found == {"loop": [(1, 6)], "count": [(1, -1), (2, -1)], "sum": [(1, -8), (2, -7)]}
+    now = {name: output.rows() for name, output in outputs.items()}
+    assert {now.pop(name) == [(1, 6)] for name in ("distinct", "threshold", "min", "max", "argmin", "top")} == {True}
+    assert now == {"loop": [(1, 6)], "count": [(1, -1), (2, -1)], "sum": [(1, -8), (2, -7)]}
     rows.insert([(1, 5), (1, 9), (2, 7)])
     db.advance()
     assert outputs["max"].rows() == outputs["sum"].rows() == [(1, 6)] and outputs["count"].rows() == [(1, 1)]

@@ -34,8 +34,8 @@ def graph(db):
 
 
 def find(description, name):
-    (found,) = [each for each in description["arrangements"] if each["name"] == name]
-    return found
+    (arrangement,) = [entry for entry in description["arrangements"] if entry["name"] == name]
+    return arrangement
 
 
 def test_describe_is_plain_and_names_sharing_dataflows_and_pinning_handles(db, graph):
@@ -47,9 +47,9 @@ def test_describe_is_plain_and_names_sharing_dataflows_and_pinning_handles(db, g
     pins = {pin["by"]: pin["since"] for pin in shared["pinned_by"]}
     assert pins["input edges and 1 handle"] == [[0]]
     assert pins["reach: join (left)"] == [[1]] and pins["degree: count (input)"] == [[1]]
-    assert [each["name"] for each in description["inputs"]] == ["edges", "roots"]
-    assert [each["name"] for each in description["outputs"]] == ["reach", "degree"]
-    assert {each["state"] for each in description["dataflows"]} == {"idle"}
+    assert [entry["name"] for entry in description["inputs"]] == ["edges", "roots"]
+    assert [entry["name"] for entry in description["outputs"]] == ["reach", "degree"]
+    assert {entry["state"] for entry in description["dataflows"]} == {"idle"}
     assert description["memory"]["limit_bytes"] is None and description["memory"]["resident_bytes"] > 0
     assert description["epoch"] == 1 and description["complete"] == [[0]]
 
@@ -99,7 +99,7 @@ def test_a_dataflow_with_rows_for_a_later_time_is_waiting(db):
     answer = rows.filter(col("x") > 0).output("answer")
     rows.update_at([(1,)], 5)
     db.advance()
-    states = {each["name"]: each["state"] for each in db.describe()["dataflows"]}
+    states = {dataflow["name"]: dataflow["state"] for dataflow in db.describe()["dataflows"]}
     assert states["rows"] == "waiting for 5" and answer.rows() == []
 
 
@@ -107,7 +107,7 @@ def test_many_readers_are_counted_not_listed(db):
     rows = db.input("rows", x=int)
     by_x = rows.arrange("x")
     outputs = [by_x.count("x").output(f"query {n}") for n in range(30)]
-    (block,) = [each for each in db.explain().split("\n\n") if each.startswith("rows by x")]
+    (block,) = [block for block in db.explain().split("\n\n") if block.startswith("rows by x")]
     assert "and 18 more" in block and len(outputs) == 30
 
 

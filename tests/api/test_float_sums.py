@@ -36,7 +36,7 @@ def alike(have, want):
 
 def totals(*epochs):
     """Return sum and average after each epoch of (value, diff)."""
-    found = []
+    aggregates = []
     with kpg.open() as db:
         rows = db.input("rows", k=int, x=float)
         answer = rows.group_by("k").aggregate(n="count", total=("sum", "x"), mean=("avg", "x")).output("answer")
@@ -44,8 +44,8 @@ def totals(*epochs):
             for value, diff in epoch:
                 rows.update_at([(7, value)], db.epoch, diff)
             db.advance()
-            found += [row[1:] for row in answer.rows()] or [None]
-    return found
+            aggregates += [row[1:] for row in answer.rows()] or [None]
+    return aggregates
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_removing_an_outlier_restores_the_sum():
     """Infinite, not a number, huge: after their removal the sum is as if they had never been inserted."""
     plain = [(0.1, 1), (0.2, 1)]
     huge, strange = [(-INF, -1), (1e300, 1)], [(NAN, 1)]
-    found = totals(plain, [(INF, 1)], [(-INF, 1)], [(INF, -1)], huge, [(1e300, -1)], strange, [(NAN, -1)])
-    sums = [total for _, total, _ in found]
+    aggregates = totals(plain, [(INF, 1)], [(-INF, 1)], [(INF, -1)], huge, [(1e300, -1)], strange, [(NAN, -1)])
+    sums = [total for _, total, _ in aggregates]
     assert sums[0] == sums[5] == sums[7] == exactly([0.1, 0.2])
     assert sums[1] == INF and math.isnan(sums[2]) and sums[3] == -INF and sums[4] == 1e300 and math.isnan(sums[6])
 
@@ -162,7 +162,7 @@ def test_without_outliers_nothing_extra_is_kept():
         answer = rows.group_by("k").sum("x").output("answer")
         rows.insert([(k % 5, float(k)) for k in range(100)])
         db.advance()
-        held = {each["name"]: each["rows"] for each in db.describe()["arrangements"]}
+        held = {arrangement["name"]: arrangement["rows"] for arrangement in db.describe()["arrangements"]}
         assert held["arrange k"] == 5
         assert [count for name, count in held.items() if "outlier" in name] == [0, 0, 0]
         assert dict(answer.rows())[0] == sum(range(0, 100, 5))

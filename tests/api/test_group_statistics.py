@@ -29,7 +29,7 @@ def test_statistics_of_groups(epochs):
                     groups.setdefault(key, []).append(value)
             assert dict(median.rows()) == {key: statistics.median_high(values) for key, values in groups.items()}
             expected = {key: float(statistics.pvariance(values)) for key, values in groups.items()}
-            found = dict(variance.rows())
-            assert found.keys() == expected.keys()
+            variances = dict(variance.rows())
+            assert variances.keys() == expected.keys()
             for key, value in expected.items():
-                assert abs(found[key] - value) <= 1e-9 * max(1.0, value)
+                assert abs(variances[key] - value) <= 1e-9 * max(1.0, value)

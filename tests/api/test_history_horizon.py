@@ -14,19 +14,19 @@ NAMES = st.sampled_from("abc")
 
 @given(
     last=st.integers(0, 9),
-    found=st.dictionaries(NAMES, st.integers(0, 9)),
+    compacted=st.dictionaries(NAMES, st.integers(0, 9)),
     readers=st.lists(st.tuples(st.integers(0, 9), st.none() | st.frozensets(NAMES)), max_size=3),
     relations=st.frozensets(NAMES, min_size=1),
 )
-def test_the_horizon_is_the_latest_since_of_the_relations(last, found, readers, relations):
+def test_the_horizon_is_the_latest_since_of_the_relations(last, compacted, readers, relations):
     named = {str(number): NamedReader((time,), of) for number, (time, of) in enumerate(readers)}
-    horizon = HistoryHorizon((0,), {name: Frontier.at((since,)) for name, since in found.items()}, named)
+    horizon = HistoryHorizon((0,), {name: Frontier.at((since,)) for name, since in compacted.items()}, named)
 
     def one(name):
-        return max(min([last, *[time for time, of in readers if of is None or name in of]]), found.get(name, 0))
+        return max(min([last, *[time for time, of in readers if of is None or name in of]]), compacted.get(name, 0))
 
     assert horizon.of((last,), relations) == Frontier.at((max(map(one, relations)),))
-    assert horizon.of(None, relations) == Frontier.at((max(found.get(name, 0) for name in relations),))
+    assert horizon.of(None, relations) == Frontier.at((max(compacted.get(name, 0) for name in relations),))
     for written in (reader.to_json() for reader in named.values()):
         assert NamedReader.from_json(written).to_json() == written
 

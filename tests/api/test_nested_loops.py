@@ -33,9 +33,9 @@ def inner_begins_outside(db, r):
         v = outer.variable(node=int)
         w = inner.variable(r["roots"])
         w.set(r["roots"].concat(v, follow(w, r["edges"])).distinct())
-        made = inner.leave(w)
-        v.set(made)
-        return outer.leave(made)
+        reached = inner.leave(w)
+        v.set(reached)
+        return outer.leave(reached)
 
 
 def three_deep(db, r):

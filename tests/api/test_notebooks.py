@@ -135,11 +135,11 @@ def test_reading_without_an_advance_warns(db: Any, edges: Any) -> None:
         warnings.simplefilter("error")
         assert answer.rows() == []  # it does not depend on the pending rows
     edges.insert([(1, 2)])
-    with pytest.warns(PendingRowsWarning, match=r"pending rows of edges: call db.advance\(\)") as found:
+    with pytest.warns(PendingRowsWarning, match=r"pending rows of edges: call db.advance\(\)") as caught:
         assert answer.rows() == []
-    assert len(found) == 1
+    assert len(caught) == 1
     if not isinstance(db, Background):  # there the caller is on another thread
-        assert found[0].filename == __file__
+        assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert answer.rows(as_of=db.epoch - 1) == []  # a time that the caller names is no accident

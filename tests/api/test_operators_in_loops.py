@@ -66,8 +66,8 @@ def in_one_loop(seen: dict[str, list[Update[Any]]]):
         def build(db, relations):
             with db.loop() as loop:
                 a, b = (loop.enter(relations[side], at=col("r")).select("x", "y") for side in "ab")
-                made = OPERATORS[name][0](a, b).inspect(lambda *update: seen[name].append(update))
-                return loop.leave(made)
+                result = OPERATORS[name][0](a, b).inspect(lambda *update: seen[name].append(update))
+                return loop.leave(result)
 
         return build
 
@@ -82,8 +82,8 @@ def in_two_loops(seen: dict[str, list[Update[Any]]]):
             with db.loop("outer") as outer, db.loop("inner") as inner:
                 entered = [outer.enter(relations[side], at=col("r")) for side in "ab"]
                 a, b = (inner.enter(rows, at=col("q")).select("x", "y") for rows in entered)
-                made = OPERATORS[name][0](a, b).inspect(lambda *update: seen[name].append(update))
-                return outer.leave(inner.leave(made))
+                result = OPERATORS[name][0](a, b).inspect(lambda *update: seen[name].append(update))
+                return outer.leave(inner.leave(result))
 
         return build
 

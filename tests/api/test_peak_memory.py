@@ -73,16 +73,16 @@ def measure(case: str, pieces: int) -> dict[str, int]:
     command = [sys.executable, "-c", SCRIPT, case, str(ROWS), str(pieces)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
-    found: dict[str, int] = json.loads(done.stdout)
-    return found
+    measured: dict[str, int] = json.loads(done.stdout)
+    return measured
 
 
 @pytest.mark.parametrize("case, pieces", [("load", 8), ("count", 8), ("import join", 8)])
 def test_loading_and_importing_peak_at_twice_the_steady_memory(case, pieces):
     """A17.12: of the process, with four million rows; a join that imports them copies none."""
-    found = measure(case, pieces)
-    assert found["peak"] <= 2 * found["steady"], found
+    measured = measure(case, pieces)
+    assert measured["peak"] <= 2 * measured["steady"], measured
     if case == "load":  # the inserted rows, a sorted copy of them, and the words that are sorted
-        assert found["peak"] - found["start"] <= 3.5 * found["arrays"], found
+        assert measured["peak"] - measured["start"] <= 3.5 * measured["arrays"], measured
     if case == "import join":
-        assert found["peak"] - found["steady"] < found["arrays"] / 10, found
+        assert measured["peak"] - measured["steady"] < measured["arrays"] / 10, measured

@@ -25,18 +25,18 @@ def test_a_probe_passes_a_time_when_all_its_updates_have_arrived():
 
 def test_inspect_sees_every_update_and_changes_nothing():
     """A1.11: rows of the user's values, with time and diff, in parts of any size."""
-    seen, found = [], []
+    seen, filtered = [], []
     with kpg.open() as db:
         words = db.input("words", word=str, n=int)
         watched = words.inspect(lambda *update: seen.append(update)).filter(col("n") > 1)
-        answer = watched.inspect(lambda *update: found.append(update)).output("answer")
+        answer = watched.inspect(lambda *update: filtered.append(update)).output("answer")
         words.insert([("one", 1), ("two", 2)])
         db.advance()
         words.remove([("two", 2)])
         words.insert([("three", 3)])
         db.advance()
         assert sorted(seen) == [(("one", 1), 0, 1), (("three", 3), 1, 1), (("two", 2), 0, 1), (("two", 2), 1, -1)]
-        assert sorted(found) == [update for update in sorted(seen) if update[0][1] > 1]
+        assert sorted(filtered) == [update for update in sorted(seen) if update[0][1] > 1]
         assert answer.rows() == [("three", 3)]
 
 

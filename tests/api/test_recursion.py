@@ -275,8 +275,8 @@ def scc(db, r):
             passed = v.join(edges, on={"node": "src"}).select(node="dst", label="label")
             return passed.concat(ends).group_by("node").min("label")
 
-        found = ends.iterate(step, name="labels")
-        marked = edges.join(found, on={"src": "node"}).join(found, on={"dst": "node"})
+        labels = ends.iterate(step, name="labels")
+        marked = edges.join(labels, on={"src": "node"}).join(labels, on={"dst": "node"})
         return marked.filter(col("label") == col("label_right")).select(src="dst", dst="src")
 
     edges = r["edges"].distinct()

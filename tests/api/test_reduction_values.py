@@ -64,7 +64,7 @@ def extreme(choose, column: int):
 
 def totals(a: Multiset) -> Multiset:
     """Nulls count as rows, but not in sums and means, which are null when all values are."""
-    made = {}
+    totals_by_key = {}
     for (key,), group in denotations.groups(a, (0,)).items():
         count = sum(group.values())
         numbers = [(row[2], n) for row, n in group.items() if row[2] is not None]
@@ -73,8 +73,8 @@ def totals(a: Multiset) -> Multiset:
         floats = sum(Fraction(row[3]) * n for row, n in group.items())
         if count:
             mean = None if parts == 0 else total / parts
-            made[key, count, None if parts == 0 else total, mean, float(floats)] = 1
-    return made
+            totals_by_key[key, count, None if parts == 0 else total, mean, float(floats)] = 1
+    return totals_by_key
 
 
 def listed(key, rows):
@@ -83,11 +83,11 @@ def listed(key, rows):
 
 
 def in_order(a: Multiset) -> Multiset:
-    made = {}
+    lists_by_key = {}
     for key, group in denotations.groups(a, (0,)).items():
         rows = sorted(group.items(), key=lambda item: [(value is not None, value) for value in item[0][1:]])
-        made[(*key, *listed(key, [(row[1:], count) for row, count in rows])[0])] = 1
-    return made
+        lists_by_key[(*key, *listed(key, [(row[1:], count) for row, count in rows])[0])] = 1
+    return lists_by_key
 
 
 VALUES = {

@@ -58,7 +58,7 @@ def test_mypy_finds_every_mistake_of_a_wrong_program(tmp_path):
     status, output = mypy("wrong.py", directory=tmp_path)
     assert status == 1
     for line, message in enumerate(MISTAKES.values(), lines.index(next(iter(MISTAKES))) + 1):
-        assert any(found.startswith(f"wrong.py:{line}:") and message in found for found in output.splitlines()), output
+        assert any(text.startswith(f"wrong.py:{line}:") and message in text for text in output.splitlines()), output
 
 
 def test_the_typed_program_runs():

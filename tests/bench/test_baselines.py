@@ -15,19 +15,19 @@ def searched(edges, root):
     onward = {}
     for a, b in edges:
         onward.setdefault(a, []).append(b)
-    found, level = {root: 0}, [root]
+    distance, level = {root: 0}, [root]
     while level:
         fresh = [b for a in level for b in onward.get(a, [])]
         level = []
         for node in fresh:
-            if node not in found:
-                found[node] = found[min_parent(edges, found, node)] + 1
+            if node not in distance:
+                distance[node] = distance[min_parent(edges, distance, node)] + 1
                 level.append(node)
-    return found
+    return distance
 
 
-def min_parent(edges, found, node):
-    return min((a for a, b in edges if b == node and a in found), key=lambda a: found[a])
+def min_parent(edges, distance, node):
+    return min((a for a, b in edges if b == node and a in distance), key=lambda a: distance[a])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -56,5 +56,5 @@ def test_distances_stay_right_while_edges_are_inserted_and_removed(seed):
     state = ChangingDistances(25, edges[:40], root, 80)
     for step in range(80):
         state.apply(edges[40 + step : 41 + step], edges[step : step + 1])
-        found = {node: far for node, far in enumerate(state.far.tolist()) if far < FAR}
-        assert found == searched(edges[step + 1 : 41 + step].tolist(), root)
+        distances = {node: far for node, far in enumerate(state.far.tolist()) if far < FAR}
+        assert distances == searched(edges[step + 1 : 41 + step].tolist(), root)

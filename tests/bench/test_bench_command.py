@@ -25,7 +25,7 @@ def test_an_unknown_experiment_is_refused_with_the_nearest_id(capsys):
 def test_the_list_names_every_experiment(capsys):
     assert main(["bench"]) == 0
     shown = capsys.readouterr().out
-    assert all(each.id in shown for each in experiments())
+    assert all(experiment.id in shown for experiment in experiments())
 
 
 @pytest.mark.parametrize("wrong", ["--scale 0", "--scale nan", "--scale much", "--seed -1", "--seed x", "--workers 0"])
@@ -42,13 +42,16 @@ def test_the_help_has_examples_and_the_files_that_experiments_read(capsys):
     assert "kpg bench X10 --scale 0.1" in said and "report.html" in said and "Ctrl-C" in said
     section = said.partition("what --data takes:")[2].partition("Ctrl-C")[0]
     listed = {f"X{n}" for a, b in re.findall(r"X(\d+)(?:-X(\d+))?", section) for n in range(int(a), int(b or a) + 1)}
-    assert listed == {each.id for each in experiments() if each.reads}
+    assert listed == {experiment.id for experiment in experiments() if experiment.reads}
 
 
 def test_ids_are_unique_and_experiments_of_papers_name_their_paper():
-    ids = [each.id for each in experiments()]
+    ids = [experiment.id for experiment in experiments()]
     assert len(ids) == len(set(ids))
-    assert all(bool(each.paper and each.claim and each.printed) == (each.family == "X") for each in experiments())
+    assert all(
+        bool(experiment.paper and experiment.claim and experiment.printed) == (experiment.family == "X")
+        for experiment in experiments()
+    )
 
 
 def test_all_writes_the_report_even_if_one_is_interrupted(tmp_path, monkeypatch, capsys):

@@ -10,7 +10,8 @@ from kpg.errors import DataError, WrongAnswer
 from kpg.service import Service
 
 LOSSY_ROWS = 15  # an insertion of at least this many rows loses a third of them
-ONE_WORKER = [each for each in experiments() if each.family != "S"]  # the others insert in other processes
+# Experiments of other families than S; those insert in other processes.
+ONE_WORKER = [experiment for experiment in experiments() if experiment.family != "S"]
 
 
 def fewer(rows):
@@ -21,7 +22,7 @@ def fewer(rows):
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("experiment", ONE_WORKER, ids=lambda each: each.id)
+@pytest.mark.parametrize("experiment", ONE_WORKER, ids=lambda experiment: experiment.id)
 def test_an_answer_that_is_not_right_is_found_out(experiment, monkeypatch):
     """X7, X8, X9, X10, X11, X12, X13, X14, X15, X16, X17, X18, X19, X20, X21, X22, X23, X24, X25,
     X26, X27, X28, X29, X30."""

@@ -66,18 +66,20 @@ def test_a_tree_has_one_parent_for_each_node_but_the_root():
 
 
 def test_a_program_flows_forwards_mostly_and_backwards_sometimes():
-    found = analysed_programs.dataflow_program(10_000, 1)
-    backwards = (found.assign[:, 0] > found.assign[:, 1]).mean()
+    program = analysed_programs.dataflow_program(10_000, 1)
+    backwards = (program.assign[:, 0] > program.assign[:, 1]).mean()
     assert 0.005 < backwards < 0.1
-    assert found.null[:, 0].min() >= 10_000 and found.null[:, 1].max() < 10_000 and found.nodes > found.null.max()
+    assert (
+        program.null[:, 0].min() >= 10_000 and program.null[:, 1].max() < 10_000 and program.nodes > program.null.max()
+    )
 
 
 def test_pointers_are_loaded_and_stored():
-    found = analysed_programs.pointer_program(10_000, 1)
-    derefs = set(found.deref[:, 1].tolist())
-    loaded, stored = (derefs & set(found.assign[:, side].tolist()) for side in (0, 1))
+    program = analysed_programs.pointer_program(10_000, 1)
+    derefs = set(program.deref[:, 1].tolist())
+    loaded, stored = (derefs & set(program.assign[:, side].tolist()) for side in (0, 1))
     assert loaded and stored
-    assert len(derefs) == len(found.deref)
+    assert len(derefs) == len(program.deref)
 
 
 def test_friends_are_mutual_and_some_have_many():
@@ -89,10 +91,10 @@ def test_friends_are_mutual_and_some_have_many():
 
 
 def test_posts_and_comments_belong_to_people_who_exist():
-    made = social_network.network(50, 1, posts=4)
-    assert len(made.posts["id"]) == 200 and made.posts["creator"].max() < 50
-    assert made.comments["reply_of"].max() < 200 and (np.diff(made.posts["created"]) >= 0).all()
-    assert set(made.tags[:, 0].tolist()) <= set(made.posts["id"].tolist())
+    network = social_network.network(50, 1, posts=4)
+    assert len(network.posts["id"]) == 200 and network.posts["creator"].max() < 50
+    assert network.comments["reply_of"].max() < 200 and (np.diff(network.posts["created"]) >= 0).all()
+    assert set(network.tags[:, 0].tolist()) <= set(network.posts["id"].tolist())
 
 
 def test_edge_lists_are_read_as_they_were_written(tmp_path):
@@ -105,10 +107,10 @@ def test_edge_lists_are_read_as_they_were_written(tmp_path):
 
 
 def test_programs_are_read_as_they_were_written(tmp_path):
-    made = analysed_programs.pointer_program(200, 1)
-    readers.write_graspan(tmp_path / "p.txt", a=made.assign, d=made.deref)
-    found = readers.read_graspan(tmp_path / "p.txt")
-    assert np.array_equal(found["a"], made.assign) and np.array_equal(found["d"], made.deref)
+    program = analysed_programs.pointer_program(200, 1)
+    readers.write_graspan(tmp_path / "p.txt", a=program.assign, d=program.deref)
+    tables = readers.read_graspan(tmp_path / "p.txt")
+    assert np.array_equal(tables["a"], program.assign) and np.array_equal(tables["d"], program.deref)
 
 
 def test_a_table_of_ldbc_has_the_columns_of_its_header(tmp_path):

@@ -14,19 +14,19 @@ from kpg.bench.run import Run
 from kpg.bench.runner import new_result
 from kpg.errors import InputError
 
-READ = [each for each in experiments() if each.reads]
+READ = [experiment for experiment in experiments() if experiment.reads]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Write a file of each format, with large node numbers and gaps, as real files have them."""
-    place = tmp_path_factory.mktemp("files")
-    write_snap(place / "graph.txt", 10**12 + 7 * rmat(60, 400, 3))
+    folder = tmp_path_factory.mktemp("files")
+    write_snap(folder / "graph.txt", 10**12 + 7 * rmat(60, 400, 3))
     flows, pointers = dataflow_program(100, 3), pointer_program(100, 3)
-    write_graspan(place / "X20.txt", e=10**12 + 3 * flows.assign, n=10**12 + 3 * flows.null)
-    write_graspan(place / "X21.txt", a=10**12 + 3 * pointers.assign, d=10**12 + 3 * pointers.deref)
-    write_ldbc(place / "ldbc", social_network.network(30, 3, posts=3))
-    return place
+    write_graspan(folder / "X20.txt", e=10**12 + 3 * flows.assign, n=10**12 + 3 * flows.null)
+    write_graspan(folder / "X21.txt", a=10**12 + 3 * pointers.assign, d=10**12 + 3 * pointers.deref)
+    write_ldbc(folder / "ldbc", social_network.network(30, 3, posts=3))
+    return folder
 
 
 def write_ldbc(directory, network):
@@ -37,9 +37,9 @@ def write_ldbc(directory, network):
     posts = {"creationDate": "created", "browserUsed": "browser", "language": "language", "locationIP": "ip",
              "content": "content", "place": "place"}  # fmt: skip
     write(directory / "person_0_0.csv", ["id", *people],
-          [1_000 + network.people["id"], *[network.people[each] for each in people.values()]])  # fmt: skip
+          [1_000 + network.people["id"], *[network.people[column] for column in people.values()]])  # fmt: skip
     write(directory / "post_0_0.csv", ["id", *posts, "creator"],
-          [5_000 + network.posts["id"], *[network.posts[each] for each in posts.values()],
+          [5_000 + network.posts["id"], *[network.posts[column] for column in posts.values()],
            1_000 + network.posts["creator"]])  # fmt: skip
     write(directory / "post_hasTag_tag_0_0.csv", ["Post.id", "Tag.id"],
           [5_000 + network.tags[:, 0], network.tags[:, 1]])  # fmt: skip
@@ -57,7 +57,7 @@ def file_of(experiment, files):
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("experiment", READ, ids=lambda each: each.id)
+@pytest.mark.parametrize("experiment", READ, ids=lambda experiment: experiment.id)
 def test_an_experiment_runs_on_a_file_in_place_of_generated_data(experiment, files, tmp_path):
     """X7, X8, X9, X10, X20, X21, X22, X23, X24, X25, X26, X27, X28, X30."""
     result = new_result(experiment, 0.0005, 1)

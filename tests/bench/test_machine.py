@@ -27,8 +27,8 @@ def test_the_commit_is_that_of_the_source_with_a_plus_if_files_differ(tmp_path):
     for words in (["init", "-q"], ["add", "file"], ["commit", "-qm", "first"]):
         subprocess.run([*git, *words], check=True)
     machine.commit.cache_clear()
-    found = machine.commit(tmp_path)
-    assert len(found) == 12
+    commit = machine.commit(tmp_path)
+    assert len(commit) == 12
     (tmp_path / "file").write_text("2")
     machine.commit.cache_clear()
-    assert machine.commit(tmp_path) == found + "+"
+    assert machine.commit(tmp_path) == commit + "+"

@@ -27,7 +27,7 @@ def test_quick_work_is_done_tick_by_tick():
 
     served = open_loop(work, ticks=5, tick_seconds=0.01, time=time)
     assert pieces == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)] and not served.saturated and served.calls == 5
-    assert all(abs(each - 0.001) < 1e-6 for each in served.latencies)
+    assert all(abs(seconds - 0.001) < 1e-6 for seconds in served.latencies)
 
 
 def test_ticks_that_came_due_during_a_stall_are_charged_for_it():
@@ -69,4 +69,4 @@ def test_a_load_that_is_never_served_counts_with_the_time_it_has_waited():
 
     served = open_loop(work, ticks=100, tick_seconds=0.01, time=time)
     assert served.saturated and served.calls == 1 and len(served.latencies) == 100
-    assert all(abs(each - (10 - 0.01 * tick)) < 1e-6 for tick, each in enumerate(served.latencies))
+    assert all(abs(seconds - (10 - 0.01 * tick)) < 1e-6 for tick, seconds in enumerate(served.latencies))

@@ -26,8 +26,8 @@ def test_a_question_with_an_argument_is_answered_in_full(peer, question):
         pairs = {(code % nodes, code // nodes) for code in codes.tolist()}
     turned = {(b, a) for a, b in pairs} if column == "y" else pairs
     arguments = list(range(nodes))
-    found, seconds = datalog_engines.BOUND[peer][0](question, edges, arguments)
-    assert found == [{b for a, b in turned if a == each} for each in arguments] and len(seconds) == nodes
+    answers, seconds = datalog_engines.BOUND[peer][0](question, edges, arguments)
+    assert answers == [{b for a, b in turned if a == argument} for argument in arguments] and len(seconds) == nodes
 
 
 @pytest.mark.parametrize("ask", [graph_stores.ask_postgres, graph_stores.ask_ladybug])

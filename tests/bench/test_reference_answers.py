@@ -15,7 +15,7 @@ def rows(edges):
 
 
 def by_sets(name, **relations):
-    return evaluate(parse_file(programs.path(name)), {each: rows(edges) for each, edges in relations.items()})
+    return evaluate(parse_file(programs.path(name)), {relation: rows(edges) for relation, edges in relations.items()})
 
 
 def pairs(codes, nodes):
@@ -31,18 +31,18 @@ def test_closures_are_those_of_the_programs(seed):
 
 
 def test_flows_are_those_of_the_program():
-    made = dataflow_program(64, 1)
-    found = reference_answers.closure(made.null, made.assign, made.nodes)
-    assert pairs(found, made.nodes) == by_sets("dataflow", assign=made.assign, null=made.null)["flows"]
+    program = dataflow_program(64, 1)
+    closure = reference_answers.closure(program.null, program.assign, program.nodes)
+    assert pairs(closure, program.nodes) == by_sets("dataflow", assign=program.assign, null=program.null)["flows"]
 
 
 @pytest.mark.parametrize("name", ["points_to", "points_to_optimised"])
 def test_aliases_are_those_of_both_programs(name):
-    made = pointer_program(40, 1)
-    flow, alias = reference_answers.points_to(made.assign, made.deref, made.nodes)
-    said = by_sets(name, assign=made.assign, deref=made.deref)
-    assert pairs(flow, made.nodes) == said["value_flow"] and pairs(alias, made.nodes) == said["memory_alias"]
-    assert len(alias) > len(made.deref)
+    program = pointer_program(40, 1)
+    flow, alias = reference_answers.points_to(program.assign, program.deref, program.nodes)
+    said = by_sets(name, assign=program.assign, deref=program.deref)
+    assert pairs(flow, program.nodes) == said["value_flow"] and pairs(alias, program.nodes) == said["memory_alias"]
+    assert len(alias) > len(program.deref)
 
 
 def test_the_closure_of_no_rows_is_empty():

@@ -12,8 +12,8 @@ from kpg.bench.run import Run
 from kpg.bench.runner import new_result
 
 SPARK = {"S3", "S4", "S5", "S6"}  # tests/bench/test_spark_rehearsal.py
-PAPERS = [each for each in experiments() if each.family == "X"]
-OURS = [each for each in experiments() if each.family != "X" and each.id not in SPARK]
+PAPERS = [experiment for experiment in experiments() if experiment.family == "X"]
+OURS = [experiment for experiment in experiments() if experiment.family != "X" and experiment.id not in SPARK]
 
 
 @cache
@@ -24,7 +24,7 @@ def rehearse(declared):
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("declared", PAPERS, ids=lambda each: each.id)
+@pytest.mark.parametrize("declared", PAPERS, ids=lambda experiment: experiment.id)
 def test_an_experiment_runs_small(declared):
     """X7, X8, X9, X10, X11, X12, X13, X14, X15, X16, X17, X18, X19, X20, X21, X22, X23, X24, X25,
     X26, X27, X28, X29, X30."""
@@ -34,7 +34,7 @@ def test_an_experiment_runs_small(declared):
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("declared", OURS, ids=lambda each: each.id)
+@pytest.mark.parametrize("declared", OURS, ids=lambda experiment: experiment.id)
 def test_an_experiment_of_our_own_runs_small(declared):
     result = rehearse(declared)
     assert result.rows and all("bar" in row and "ratio" in row for row in result.rows)

@@ -16,15 +16,15 @@ def test_the_report_needs_no_other_file_and_names_experiments_that_were_not_run(
     assert "data:image/png;base64," in text and "interrupted &lt;here&gt;" in text and "missed" in text
     assert "src='http" not in text and "href='http" not in text
     assert "Not run." in text or len(experiments()) == 1
-    for each in first.printed:
-        assert each.hardware in text
+    for printed in first.printed:
+        assert printed.hardware in text
     assert "missed (the bar is for scale 1)" in text
 
 
 def test_the_report_gives_machine_commit_time_peers_and_data(tmp_path):
-    for each in experiments()[:3]:
-        result = runner.new_result(each, 1.0, 0)
-        result.machine = {**result.machine, "commit": "abc123", "free": each.id}
+    for declared in experiments()[:3]:
+        result = runner.new_result(declared, 1.0, 0)
+        result.machine = {**result.machine, "commit": "abc123", "free": declared.id}
         result.peers, result.figures = {"duckdb": "1.4"}, {"times_of_other": 2.5}
         result.data = "livejournal.txt"
         result.bars = [{"bar": "times at most 2", "value": 3.0, "met": False}]

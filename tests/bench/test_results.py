@@ -16,9 +16,9 @@ def test_a_file_that_is_not_a_result_is_named(tmp_path):
 
 @pytest.mark.parametrize("count", [1, 7, 4_000, 4_001, 100_000])
 def test_each_point_of_a_curve_has_the_share_of_all_latencies_at_least_as_long(count):
-    kept = curve([float(each) for each in reversed(range(count))])
+    kept = curve([float(number) for number in reversed(range(count))])
     assert len(kept) == min(count, 4_000) and kept[0] == (0.0, 1.0)
-    assert [ms for ms, _ in kept[-1_000:]] == [float(each) for each in range(max(0, count - 1_000), count)]
+    assert [ms for ms, _ in kept[-1_000:]] == [float(number) for number in range(max(0, count - 1_000), count)]
     assert all(share == pytest.approx((count - ms) / count) for ms, share in kept)
 
 

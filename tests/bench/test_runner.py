@@ -18,7 +18,7 @@ from kpg.errors import InputError, OverBudget, Unavailable, WrongAnswer
 
 def test_a_run_saves_figures_bars_and_pictures(declared, options, tmp_path):
     def run(run):
-        run.latencies("rounds", [0.001 * each for each in range(1, 50)])
+        run.latencies("rounds", [0.001 * number for number in range(1, 50)])
         run.line("memory", "shared", [(0, 1.0), (1, 2.0)], x="seconds", y="MB")
         run.figure("times", 3.0)
         run.figure("gain", 3.0)
@@ -45,11 +45,11 @@ def test_an_interrupted_run_keeps_its_rows_marked_partial(declared, options, tmp
 def test_each_row_is_saved_when_it_is_measured(declared, options, tmp_path):
     def run(run):
         run.record("first", rows=1)
-        found.append(read(tmp_path / "X99.json"))
+        results.append(read(tmp_path / "X99.json"))
 
-    found = []
+    results = []
     run_experiment(declared(run), options)
-    assert found[0].status == "partial" and found[0].rows and read(tmp_path / "X99.json").status == "complete"
+    assert results[0].status == "partial" and results[0].rows and read(tmp_path / "X99.json").status == "complete"
 
 
 def test_saving_an_interrupted_run_cannot_be_interrupted(declared, options, tmp_path, monkeypatch):

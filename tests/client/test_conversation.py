@@ -77,11 +77,11 @@ def test_steps_are_whole_and_rows_are_their_sum(steps, chance):
         before = feed.waiting
         cuts = sorted(chance.randrange(len(step) + 1) for _ in range(2))
         parts = [step[: cuts[0]], step[cuts[0] : cuts[1]], step[cuts[1] :]]
-        for place, part in enumerate(parts):
+        for index, part in enumerate(parts):
             assert feed.waiting == before  # half a step is never seen
             rows, diffs = tuple((x,) for x, _ in part), tuple(diff for _, diff in part)
             conversation.receive(
-                encode(replies.ChangesMessage(5, time + 1, rows, (time,) * len(part), diffs, more=place < 2))
+                encode(replies.ChangesMessage(5, time + 1, rows, (time,) * len(part), diffs, more=index < 2))
             )
         for x, diff in step:
             want[x] = want.get(x, 0) + diff
@@ -121,15 +121,15 @@ def test_a_session_and_a_conversation_understand_each_other():
         calls.explain("p"), calls.catalog(), calls.advance(4), calls.close_input("e"), calls.shutdown(),
         calls.sink("p", "p.log", type="latency"),
     ]  # fmt: skip
-    for each in asks:
-        number, text = conversation.ask(each)
+    for call in asks:
+        number, text = conversation.ask(call)
         (asked,) = session.receive(text)
         assert isinstance(asked, RunRequest) and encode(asked.request) == text
         (said,) = session.finish_request(asked.request, kpg.InUse("not now"))
         assert isinstance(said, SendMessage)
         conversation.receive(encode(said.message))
         with pytest.raises(kpg.InUse, match="not now"):
-            conversation.result(number, each)
+            conversation.result(number, call)
 
 
 @pytest.mark.parametrize(

@@ -156,8 +156,8 @@ def test_a_query_installed_late_is_complete_on_every_worker(
             assert sorted(kept[1].rows()) == sorted(kept[0].rows())
             assert {row: n for row, n in totals[1].items() if n} == {row: n for row, n in totals[0].items() if n}
             assert sorted({row for row, n in totals[0].items() if n}) == sorted(set(kept[0].rows()))
-    for each in (kept[1], passing[1], indexes[1]):
-        each.release()
+    for handle in (kept[1], passing[1], indexes[1]):
+        handle.release()
     inputs[1].drop()
 
 
@@ -203,8 +203,8 @@ def test_tables_and_types_cross(clusters: Clusters) -> None:
     answer = source.distinct().output("mixed answer")
     source.insert(table)
     db.advance()
-    found = answer.snapshot().to_pylist()
-    assert sorted(found, key=str) == sorted(table.to_pylist(), key=str)
+    rows_now = answer.snapshot().to_pylist()
+    assert sorted(rows_now, key=str) == sorted(table.to_pylist(), key=str)
     index = source.arrange("t")
     assert index.lookup("a").to_pylist() == [{"i": 1, "f": 0.5, "t": "a", "b": b"\x00"}]
     assert index.scan().num_rows == 3
@@ -321,9 +321,9 @@ def test_a_killed_worker_is_noticed_immediately() -> None:
     db.advance()
     os.kill(children[1].pid, signal.SIGKILL)
     begin = time.monotonic()
-    with pytest.raises(kpg.WorkerLost, match="worker 1 is gone") as found:
+    with pytest.raises(kpg.WorkerLost, match="worker 1 is gone") as caught:
         db.advance()
-    assert time.monotonic() - begin < 30 and "SIGKILL" in str(found.value)  # no time-out is waited for
+    assert time.monotonic() - begin < 30 and "SIGKILL" in str(caught.value)  # no time-out is waited for
     for call in (answer.rows, db.advance, lambda: numbers.insert([(1,)]), lambda: db.input("more", n=int)):
         with pytest.raises(kpg.WorkerLost):
             call()
@@ -468,8 +468,8 @@ def test_texts_that_only_data_clients_know_survive_a_reclaim(clusters: Clusters)
         client.ask(StageRequest(words.name, ("a", 1)), [block([(1, "first"), (2, "second")])])
         client.ask(StageRequest(words.name, ("a", 2)), [block([(3, "first"), (4, "third")])])
         assert db.publish(command, 4) == db.epoch - 1
-    found = sorted((n, word) for n, word in answer.rows() if "another" not in word)
-    assert found == [(1, "first"), (2, "second"), (3, "first"), (4, "third")]
+    published = sorted((n, word) for n, word in answer.rows() if "another" not in word)
+    assert published == [(1, "first"), (2, "second"), (3, "first"), (4, "third")]
     answer.release()
     words.drop()
 
@@ -500,11 +500,11 @@ def test_a_datalog_program_runs_on_workers_as_on_one():
             for db, running in zip((one, two), both, strict=True):
                 getattr(running.inputs["knows"], change)(rows)
                 db.advance()
-            found = [{name: sorted(running.rows(name)) for name in running.answers} for running in both]
-            assert found[0] == found[1]
-        assert found[1]["alone"] == []
-        assert len(found[1]["triangle"]) == 3
-        assert len(found[1]["reach"]) == 25
+            answers = [{name: sorted(running.rows(name)) for name in running.answers} for running in both]
+            assert answers[0] == answers[1]
+        assert answers[1]["alone"] == []
+        assert len(answers[1]["triangle"]) == 3
+        assert len(answers[1]["reach"]) == 25
         for running in both:
             running.release()
 

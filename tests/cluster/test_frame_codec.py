@@ -37,9 +37,9 @@ def test_rows_with_text_arrive_by_value(messages: list[list[tuple[int, str | byt
         sent = Message(((3, 1),), Updates(data.copy(), constant((3, 1)), constant((1,))))
         frame = frame_codec.decode_rows(joined(frame_codec.encode_rows(7, 2, sent, (1,), ours)), theirs)
         assert (frame.dataflow, frame.channel, frame.message.times) == (7, 2, ((3, 1),))
-        found = frame.message.payload.data
-        assert found[0].tolist() == data[0].tolist()
-        values = [None if i == NULL else there.values(np.array([i]))[0] for i in found[1].tolist()]
+        decoded = frame.message.payload.data
+        assert decoded[0].tolist() == data[0].tolist()
+        values = [None if i == NULL else there.values(np.array([i]))[0] for i in decoded[1].tolist()]
         assert values == [text for _, text in rows]
     assert len(ours.new_ids([np.arange(len(here))])) == 0  # all have crossed
 
@@ -50,8 +50,8 @@ def test_diffs_of_any_size_arrive_exactly(values: list[int], repeated: bool) -> 
     diffs = narrow(np.array(values, object).reshape(1, n)[:, : 1 if repeated else n].copy())
     updates = Updates(np.arange(n).reshape(1, n), constant((0,)), diffs, consolidated=True)
     dictionary = frame_codec.SymbolDictionary(Symbols())
-    found, _ = frame_codec.decode_updates(joined(frame_codec.encode_updates(updates, (), dictionary)), 0, dictionary)
-    assert found.consolidated and found.diffs.dtype == diffs.dtype and found.diffs.tolist() == diffs.tolist()
+    decoded, _ = frame_codec.decode_updates(joined(frame_codec.encode_updates(updates, (), dictionary)), 0, dictionary)
+    assert decoded.consolidated and decoded.diffs.dtype == diffs.dtype and decoded.diffs.tolist() == diffs.tolist()
 
 
 @given(changes=st.lists(st.tuples(st.integers(-9, 9), times(2), st.integers(-3, 3)), max_size=5), more=st.booleans())

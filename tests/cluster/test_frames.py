@@ -32,13 +32,13 @@ def test_frames_arrive_whole_and_in_order(frames: list[tuple[int, int]]) -> None
     sent = [(kind, words(count, seed)) for seed, (kind, count) in enumerate(frames)]
     for kind, body in sent:
         ours.send(kind, [body.data.cast("B")])
-    found: list[frames.Frame] = []
-    while len(found) < len(sent):
+    received: list[frames.Frame] = []
+    while len(received) < len(sent):
         ours.flush()
         if theirs.wait(5.0):
-            found += theirs.receive()
+            received += theirs.receive()
     assert ours.flush() and ours.unsent == 0
-    for (kind, body), (found_kind, found_body) in zip(sent, found, strict=True):
+    for (kind, body), (found_kind, found_body) in zip(sent, received, strict=True):
         assert kind == found_kind and (body == found_body).all()
         assert found_body.flags.aligned and found_body.flags.writeable
     ours.close(), theirs.close()
@@ -50,12 +50,14 @@ def test_bytes_may_be_cut_anywhere(cuts: list[int], count: int) -> None:
     theirs = FrameSocket(right)
     body = words(count, 1)
     raw = (frames.HEADER.pack(frames.MAGIC, 5, count) + body.tobytes()) * 3
-    found: list[frames.Frame] = []
+    received: list[frames.Frame] = []
     for size in [*cuts, len(raw)]:
         piece, raw = raw[:size], raw[size:]
         left.sendall(piece)
-        found += theirs.receive() if piece else []
-    assert [kind for kind, _ in found] == [5] * 3 and all((each == body).all() for _, each in found)
+        received += theirs.receive() if piece else []
+    assert [kind for kind, _ in received] == [5] * 3 and all(
+        (received_body == body).all() for _, received_body in received
+    )
     left.close(), theirs.close()
 
 
@@ -117,13 +119,13 @@ def test_a_poller_wakes_for_arriving_frames_and_for_free_buffer_space() -> None:
     many = words(1 << 20, 1)
     ours.send(2, [many.data.cast("B")])
     assert not ours.flush() and watch.wait_soon(0.0, 0.0) == []  # full
-    found: list[frames.Frame] = []
-    while not found:
-        found = theirs.receive()
+    received: list[frames.Frame] = []
+    while not received:
+        received = theirs.receive()
         if ours.unsent:
             assert watch.wait_soon(5.0, 0.0) == [ours.fileno()]
             ours.flush()
-    assert (found[0][1] == many).all() and watch.wait_soon(0.0, 0.0) == []  # nothing to leave: room is no news
+    assert (received[0][1] == many).all() and watch.wait_soon(0.0, 0.0) == []  # nothing to leave: room is no news
     ours.close(), theirs.close()
 
 

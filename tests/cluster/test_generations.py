@@ -40,12 +40,12 @@ def build(db: kpg.Database) -> tuple[kpg.Input, kpg.Input, kpg.Output, kpg.Outpu
 
 def reached(edges: Edges) -> set[tuple[int, int]]:
     """What `build` should say of some edges."""
-    found = {edge for edge, count in edges.items() if count}
+    pairs = {edge for edge, count in edges.items() if count}
     while True:
-        more = found | {(a, d) for a, b in found for c, d in edges if b == c and edges[c, d]}
-        if more == found:
-            return found
-        found = more
+        more = pairs | {(a, d) for a, b in pairs for c, d in edges if b == c and edges[c, d]}
+        if more == pairs:
+            return pairs
+        pairs = more
 
 
 def kill(db: Any, rank: int) -> None:
@@ -385,15 +385,15 @@ def test_a_reader_that_is_behind_finds_its_history_after_a_loss(tmp_path: Path) 
     def read(db: Any) -> Counter[Any]:
         assert {reply.value for reply in db.ask(HoldCommand("r", "answer", 1, lasting=True))} == {1}
         request = UpdatesRequest("answer", "r", 2, 7)
-        found: Counter[Any] = Counter()
+        totals: Counter[Any] = Counter()
         for member in db.coordinator.members.values():
             with DataClient(member.address, db.coordinator.secret, Symbols()) as client:
                 updates = client.ask(request)[1][0]
             times, diffs = spread(updates.times, len(updates))[0], spread(updates.diffs, len(updates))[0]
             rows = zip(*updates.data.tolist(), strict=True)
             for row, when, diff in zip(rows, times.tolist(), diffs.tolist(), strict=True):
-                found[row, when] += diff
-        return +found
+                totals[row, when] += diff
+        return +totals
 
     with kpg.open(tmp_path / "db", workers=2, history=3) as db:
         numbers = db.input("numbers", n=int)

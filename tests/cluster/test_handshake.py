@@ -18,11 +18,11 @@ SECRET = b"s" * 32
 def test_both_ends_that_know_the_secret_meet() -> None:
     listener = AuthenticatedListener("127.0.0.1", SECRET)
     sock = handshake.connect(listener.address, SECRET, PeerHello(3, 1))
-    found = listener.take(60.0)
-    assert found is not None and found[0] == PeerHello(3, 1)
+    accepted = listener.take(60.0)
+    assert accepted is not None and accepted[0] == PeerHello(3, 1)
     sock.sendall(b"x")
-    assert found[1].recv(1) == b"x"
-    sock.close(), found[1].close(), listener.close()
+    assert accepted[1].recv(1) == b"x"
+    sock.close(), accepted[1].close(), listener.close()
 
 
 def test_a_wrong_secret_is_refused_and_reported() -> None:
@@ -63,10 +63,10 @@ def test_garbage_and_silence_do_not_block_other_connections(said: bytes) -> None
     for stranger in strangers:
         stranger.sendall(said)
     sock = handshake.connect(listener.address, SECRET, DataHello("1"))
-    found = listener.take(60.0)
-    assert found is not None and found[0] == DataHello("1")
-    for each in (*strangers, sock, found[1]):
-        each.close()
+    accepted = listener.take(60.0)
+    assert accepted is not None and accepted[0] == DataHello("1")
+    for connection in (*strangers, sock, accepted[1]):
+        connection.close()
     listener.close()
 
 

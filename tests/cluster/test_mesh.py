@@ -59,7 +59,7 @@ def test_a_sender_waits_beyond_the_limit_of_unsent_bytes(monkeypatch: pytest.Mon
 def test_two_ranks_that_send_to_each_other_both_make_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes what the other sends while it waits for room: no deadlock."""
     monkeypatch.setattr(meshes, "UNSENT_LIMIT_BYTES", 1 << 18)
-    found: list[int] = []
+    row_counts: list[int] = []
 
     def talk(mesh: Mesh, peer: int) -> None:
         for _ in range(50):
@@ -67,16 +67,16 @@ def test_two_ranks_that_send_to_each_other_both_make_progress(monkeypatch: pytes
         mesh.broadcast(PROGRESS)
         rows = 0
         while rows < 50 * 65_536 or not mesh.drain(0.1):
-            rows += sum(len(each.message.payload) for each in mesh.receive() if isinstance(each, DataFrame))
-        found.append(rows)
+            rows += sum(len(frame.message.payload) for frame in mesh.receive() if isinstance(frame, DataFrame))
+        row_counts.append(rows)
 
     ours, theirs = ends()
-    threads = [threading.Thread(target=talk, args=each) for each in ((ours, 1), (theirs, 0))]
+    threads = [threading.Thread(target=talk, args=arguments) for arguments in ((ours, 1), (theirs, 0))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(120)
-    assert found == [50 * 65_536] * 2
+    assert row_counts == [50 * 65_536] * 2
 
 
 def test_every_call_notices_a_lost_peer() -> None:

@@ -58,12 +58,12 @@ def updates(draw: st.DrawFn, lanes: int, width: int, diffs: st.SearchStrategy[in
     )
     many = drawn * draw(st.sampled_from([1, 1, 50]))
     data, times = block([row for row, _, _ in many], lanes), block([(time,) for _, time, _ in many], 1)
-    made = exact_block([diff for _, _, diff in many], width)
+    diffs = exact_block([diff for _, _, diff in many], width)
     if draw(st.booleans()):
         times = times[:, :1].copy()
     if draw(st.booleans()):
-        made = np.ascontiguousarray(narrow(made[:, :1].copy()))
-    return Updates(data, times, made)
+        diffs = np.ascontiguousarray(narrow(diffs[:, :1].copy()))
+    return Updates(data, times, diffs)
 
 
 def summed(parts: list[Updates]) -> dict:
@@ -78,9 +78,9 @@ def summed(parts: list[Updates]) -> dict:
 def as_dict(result: Updates) -> dict:
     assert result.data.flags.c_contiguous and result.times.flags.c_contiguous and result.diffs.flags.c_contiguous
     assert is_exact(result.diffs) == (len(result) > 0 and largest(result.diffs) > MAX)
-    found = rows(result)
-    assert found == sorted(found) and len({row[:2] for row in found}) == len(found)
-    return {(data, time): diff for data, time, diff in found}
+    result_rows = rows(result)
+    assert result_rows == sorted(result_rows) and len({row[:2] for row in result_rows}) == len(result_rows)
+    return {(data, time): diff for data, time, diff in result_rows}
 
 
 @given(st.data(), st.integers(0, 3), st.integers(1, 3), st.integers(1, 3))
@@ -113,8 +113,8 @@ def test_reads_of_batches_are_exact(data, count, width):
         assert tuple(sums[:, number].tolist()) == total
         assert tuple(sum(map(int, lane)) for lane in history.diffs[:, first:last]) == total
     at_one = summed([Updates(part.data, part.times * 0, part.diffs) for part in map(upto_one, parts)])
-    found, counts = read(batches, (1,), None)
-    assert dict(zip(map(tuple, found.T.tolist()), map(tuple, counts.T.tolist()), strict=True)) == {
+    present, counts = read(batches, (1,), None)
+    assert dict(zip(map(tuple, present.T.tolist()), map(tuple, counts.T.tolist()), strict=True)) == {
         row: diff for (row, _), diff in at_one.items()
     }
 
@@ -149,8 +149,8 @@ def test_products_are_exact(pairs):
 @given(st.data())
 def test_the_mass_bounds_every_sum(data):
     drawn = data.draw(updates(1, 2, huge_diffs()))
-    found = rows(drawn)
-    total = max(sum(abs(diff[lane]) for _, _, diff in found) for lane in range(2))
+    drawn_rows = rows(drawn)
+    total = max(sum(abs(diff[lane]) for _, _, diff in drawn_rows) for lane in range(2))
     assert total <= mass(drawn) <= total + total // 1000 + 2**50
 
 

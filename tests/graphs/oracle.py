@@ -102,10 +102,10 @@ epochs = st.lists(st.lists(inserts | removals, min_size=1, max_size=10), min_siz
 def change(edges: list[Edge], changes: Iterable[Edge | int]) -> tuple[list[Edge], list[Edge]]:
     """Apply some changes to the list; what was inserted and what was removed, an edge perhaps in both."""
     added, removed = [], []
-    for each in changes:
-        if isinstance(each, tuple):
-            edges.append(each)
-            added.append(each)
+    for change in changes:
+        if isinstance(change, tuple):
+            edges.append(change)
+            added.append(change)
         elif edges:
-            removed.append(edges.pop(each % len(edges)))
+            removed.append(edges.pop(change % len(edges)))
     return added, removed

@@ -100,7 +100,7 @@ def test_triangles_follow_edges(epochs):
 @given(oracle.epochs)
 def test_the_count_of_triangles_follows_edges(epochs):
     def counted(edges: list[Edge], _: set[int]) -> Rows:
-        return [(len(found),)] if (found := oracle.triangles(edges)) else []
+        return [(len(triangles),)] if (triangles := oracle.triangles(edges)) else []
 
     follow(lambda edges, _: graphs.triangles(edges).count, counted, epochs, [set()])
 

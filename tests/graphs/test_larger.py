@@ -62,13 +62,13 @@ def test_components_on_2000_nodes_are_what_scipy_says(connection):
         answer = components.output("answer")
         edges.insert(pairs)
         db.advance()
-        found = np.array(answer.rows())
+        labels = np.array(answer.rows())
     matrix = coo_array((np.ones(EDGES), (pairs[:, 0], pairs[:, 1])), (NODES, NODES))
     _, theirs = connected_components(matrix, directed=True, connection=connection)
     names = np.full(NODES, NODES)
     np.minimum.at(names, theirs, np.arange(NODES))
-    assert found[:, 0].tolist() == np.unique(pairs).tolist()
-    assert found[:, 1].tolist() == names[theirs[found[:, 0]]].tolist()
+    assert labels[:, 0].tolist() == np.unique(pairs).tolist()
+    assert labels[:, 1].tolist() == names[theirs[labels[:, 0]]].tolist()
 
 
 def test_ranks_are_those_of_networkx_where_no_rank_is_lost():
@@ -80,7 +80,7 @@ def test_ranks_are_those_of_networkx_where_no_rank_is_lost():
         ranks = graphs.pagerank(edges, rounds=40).output("ranks")
         edges.insert([(src, dst) for src, dst, _ in have])
         db.advance()
-        found = dict(ranks.rows())
+        rank_of = dict(ranks.rows())
     graph = nx.MultiDiGraph([(src, dst) for src, dst, _ in have])
     theirs = nx.pagerank(graph, alpha=0.85, tol=1e-12, max_iter=500)
-    assert max(abs(found[node] / 1_000_000 / NODES - rank) for node, rank in theirs.items()) < 1e-3 / NODES
+    assert max(abs(rank_of[node] / 1_000_000 / NODES - rank) for node, rank in theirs.items()) < 1e-3 / NODES

@@ -38,12 +38,12 @@ def install(db):
 def paths(pairs, forward):
     """The least number of steps, at most four, between the nodes of each pair."""
     at = pairs.select("src", "dst", at="src", steps=0)
-    found = at
+    visits = at
     for steps in range(1, 5):
         at = at.join(forward.rename(src="here", dst="there"), on={"at": "here"})
         at = at.select("src", "dst", at="there", steps=steps).distinct()
-        found = found.concat(at)
-    return found.filter(col("at") == col("dst")).group_by("src", "dst").min("steps")
+        visits = visits.concat(at)
+    return visits.filter(col("at") == col("dst")).group_by("src", "dst").min("steps")
 
 
 def expected(edges, state, asked):

@@ -91,11 +91,11 @@ def test_bounds_narrow_the_proposed_rows(held: list[twins.Row], low: int, high: 
     tuples = Updates(block([(1, low, high)], 3), block([(1,)], 1), block([(1,)], 1))
     shape = ExtensionShape(1, np.array([(1, 0)], np.int64), 1, 2)
     extension = Extension(tuples, [Extender((0,), (0,), True)], [[batch]], shape, (0,))
-    found = []
+    proposals = []
     while (part := extension.next(5)) is not None:
-        found += columns(part.data)
-    assert found == [(b,) for a, b in data if a == 1 and low <= b < high]
-    assert extension.proposed == len(found)
+        proposals += columns(part.data)
+    assert proposals == [(b,) for a, b in data if a == 1 and low <= b < high]
+    assert extension.proposed == len(proposals)
 
 
 def test_a_star_is_intersected_without_reading_its_rays() -> None:

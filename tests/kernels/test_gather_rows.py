@@ -49,8 +49,8 @@ def test_gather_matches_twin(data, key_lanes, value_lanes, depth, width, deeper)
     run = gather(in_batches(parts, key_lanes, lanes, depth, width), twins.block(keys, key_lanes), floor, depth + deeper)
     n = run.data.shape[1]
     assert run.times.shape == (depth + deeper, n) and run.diffs.shape == (width, n) and run.data.shape[0] == value_lanes
-    found = list(zip(*(twins.columns(part) for part in (run.data, run.times, run.diffs)), strict=True))
-    got = [found[a:b] for a, b in zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)]
+    gathered = list(zip(*(twins.columns(part) for part in (run.data, run.times, run.diffs)), strict=True))
+    got = [gathered[a:b] for a, b in zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)]
     assert got == twins.gather_rows(parts, keys, floor, depth + deeper)
 
 
@@ -152,9 +152,9 @@ def test_rows_as_of_a_time_and_group_offsets_match_twins(data, depth):
     table, everything = table_of([describe_batch(updates)]), np.array([[0], [len(part)]], np.int64)
     rows, diffs = np.empty((2, len(part)), np.int64), np.empty((1, len(part)), np.int64)
     kept = copy_rows_as_of(table, everything, np.array(at, np.int64), rows, diffs)
-    found = zip(twins.columns(rows[:, :kept]), twins.columns(diffs[:, :kept]), strict=True)
+    copied = zip(twins.columns(rows[:, :kept]), twins.columns(diffs[:, :kept]), strict=True)
     assert [
-        (row, diff) for row, _, diff in twins.consolidate((row, (), diff) for row, diff in found)
+        (row, diff) for row, _, diff in twins.consolidate((row, (), diff) for row, diff in copied)
     ] == twins.read_as_of([part], at, None)
     offsets = np.empty(len(part) + 1, np.int64)
     groups = group_offsets(updates.data, 1, offsets)

@@ -54,10 +54,10 @@ def test_kernel_and_numpy_route_every_key_to_the_same_worker(
     first, second, text = zip(*rows, strict=True)
     keys = np.array([first, second, symbols.intern(list(text))], np.int64)
     symbolic = (False, False, True)[:lanes]
-    found = key_owners(keys, symbolic, symbols, workers)
-    assert found.tolist() == owners_of(keys, symbolic, symbols, workers).owner.tolist()
+    owners = key_owners(keys, symbolic, symbols, workers)
+    assert owners.tolist() == owners_of(keys, symbolic, symbols, workers).owner.tolist()
     if lanes < 3:
-        assert found.tolist() == [twins.owner_of_key(row[:lanes], workers) for row in rows]
+        assert owners.tolist() == [twins.owner_of_key(row[:lanes], workers) for row in rows]
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20), st.integers(1, 2**32 - 1))
@@ -70,5 +70,5 @@ def test_hash_functions_equal_their_twins(words: list[int], workers: int) -> Non
 def test_routing_rows_loads_no_compiler() -> None:
     """Spark tasks route rows; they must not pay for loading Numba."""
     code = "import sys, kpg.columns.row_owners; print(sorted({'numba', 'llvmlite'} & sys.modules.keys()))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"

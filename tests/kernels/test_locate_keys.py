@@ -64,8 +64,8 @@ def test_keys_are_located_in_every_batch(
     ranges = np.empty((2 * len(kept), len(asked)), np.int64)
     total = locate_keys(table_of([describe_batch(updates) for updates in kept]), block_of(asked, lanes), ranges)
     wanted = twins.locate_keys([sorted(block) for block in blocks], asked)
-    found = [list(zip(ranges[2 * b].tolist(), ranges[2 * b + 1].tolist(), strict=True)) for b in range(len(kept))]
-    assert found == wanted
+    located = [list(zip(ranges[2 * b].tolist(), ranges[2 * b + 1].tolist(), strict=True)) for b in range(len(kept))]
+    assert located == wanted
     assert total == sum(end - start for block in wanted for start, end in block)
 
 

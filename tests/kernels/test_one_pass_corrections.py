@@ -52,11 +52,11 @@ def test_short_histories_are_corrected_as_the_twin_says(
         upper,
     )
     result = OnePassTactic(kind, at_least, in_values, out_values, 1, Never()).correct(task)
-    found = result.corrections
+    corrected = result.corrections
     corrections = [
         (tuple(value), tuple(time), (count,))
         for value, time, count in zip(
-            found.data.T.tolist(), found.times.T.tolist(), found.diffs[0].tolist(), strict=True
+            corrected.data.T.tolist(), corrected.times.T.tolist(), corrected.diffs[0].tolist(), strict=True
         )
     ]
     postponed = sorted(map(tuple, result.pending_times.T.tolist()))
@@ -78,8 +78,8 @@ def first_seen(
     batch = Batch(updates, 1, Description(Frontier.start(depth), Frontier(), Frontier.start(depth)))
     task = ReduceTask(np.zeros((1, 1), np.int64), np.array([0, 1]), constant(seed), True, (batch,), (), upper)
     result = OnePassTactic(kind, at_least, values, values, 1, Never()).correct(task)
-    found = result.corrections
-    corrections = zip(found.data.T.tolist(), found.times.T.tolist(), found.diffs[0].tolist(), strict=True)
+    corrected = result.corrections
+    corrections = zip(corrected.data.T.tolist(), corrected.times.T.tolist(), corrected.diffs[0].tolist(), strict=True)
     return [(*value, *when, count) for value, when, count in corrections], list(
         map(tuple, result.pending_times.T.tolist())
     )

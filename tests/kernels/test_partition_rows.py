@@ -28,22 +28,22 @@ def test_rows_are_partitioned_as_the_twin_partitions_them(
     parts = partition(Updates(data, times, diffs), (False,) * lanes, Symbols(), workers)
     at = {row: index for index, row in enumerate(rows)}
     for part, expected in zip(parts, twins.partition_rows(rows, lanes, workers), strict=True):
-        found = [] if part is None else [tuple(row) for row in part.data.T.tolist()]
-        assert found == expected
+        part_rows = [] if part is None else [tuple(row) for row in part.data.T.tolist()]
+        assert part_rows == expected
         if part is not None:
             assert all(block.flags.c_contiguous for block in (part.data, part.times, part.diffs))
             if constants:
                 assert part.times is times and part.diffs is diffs
             elif len(at) == n:
-                assert part.diffs[0].tolist() == [at[row] for row in found]
+                assert part.diffs[0].tolist() == [at[row] for row in part_rows]
                 assert (part.times[1] - part.times[0] == n).all()
 
 
 def test_many_updates_of_few_values_are_summed_before_they_are_sent() -> None:
     values = np.random.default_rng(3).integers(0, 100, MIN_CONSOLIDATED_UPDATES)
     crowded = Updates(values.reshape(1, -1), constant((4,)), constant((2,)))
-    found = consolidate_repeated(crowded)
+    summed = consolidate_repeated(crowded)
     expected, counts = np.unique(values, return_counts=True)
-    assert found.consolidated and (found.data[0] == expected).all() and (found.diffs[0] == 2 * counts).all()
+    assert summed.consolidated and (summed.data[0] == expected).all() and (summed.diffs[0] == 2 * counts).all()
     spread = Updates(np.arange(MIN_CONSOLIDATED_UPDATES).reshape(1, -1), constant((4,)), constant((2,)))
-    assert consolidate_repeated(spread) is spread and consolidate_repeated(found) is found
+    assert consolidate_repeated(spread) is spread and consolidate_repeated(summed) is summed

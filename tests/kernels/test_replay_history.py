@@ -25,10 +25,10 @@ def test_a_tally_finds_its_nonzero_ranks() -> None:
                 for _ in range(times):
                     add_diff(sums, nonzero_counts, int(rank), diffs, 0, column, -1)
             nonzero.discard(int(rank))
-    found, at = [], next_nonzero(sums, nonzero_counts, 0, ranks)
+    visited, at = [], next_nonzero(sums, nonzero_counts, 0, ranks)
     while at < ranks:
-        found.append(at)
+        visited.append(at)
         at = next_nonzero(sums, nonzero_counts, at + 1, ranks)
-    assert found == sorted(nonzero)
+    assert visited == sorted(nonzero)
     clear_tally(sums, nonzero_counts, ranks)
     assert not sums.any() and not nonzero_counts.any()

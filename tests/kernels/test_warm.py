@@ -64,7 +64,7 @@ def package(tmp_path, monkeypatch):
     monkeypatch.setenv("KPG_CACHE_DIR", str(tmp_path / "cache"))
     directory.cache_clear()
     yield name
-    for loaded in [each for each in sys.modules if each.split(".")[0] == name]:
+    for loaded in [module for module in sys.modules if module.split(".")[0] == name]:
         del sys.modules[loaded]
     KERNELS[:] = [kernel for kernel in KERNELS if not kernel.__module__.startswith(name)]
     directory.cache_clear()
@@ -148,8 +148,8 @@ def test_a_copy_of_the_package_and_of_its_cache_elsewhere_compiles_nothing(packa
     (tmp_path / "cache").rename(tmp_path / "moved")
     code = f"import sys; sys.path.remove({str(tmp_path)!r}); sys.path.insert(0, {str(tmp_path / 'other')!r})"
     code += "\nimport importlib; print(importlib.import_module(package).__file__); print(warm.warm(package=package))"
-    found, compiled = in_a_new_process(package, code, KPG_CACHE_DIR=str(tmp_path / "moved")).splitlines()
-    assert Path(found).is_relative_to(tmp_path / "other") and compiled == "0"
+    package_file, compiled = in_a_new_process(package, code, KPG_CACHE_DIR=str(tmp_path / "moved")).splitlines()
+    assert Path(package_file).is_relative_to(tmp_path / "other") and compiled == "0"
 
 
 def test_imports_that_the_digests_follow_are_those_of_the_syntax_tree():
@@ -159,7 +159,7 @@ def test_imports_that_the_digests_follow_are_those_of_the_syntax_tree():
             node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom) and node.module
         }
         assert "kpg.kernels.jit" in imported, f"{name} has no kernels"
-        assert {each for each in imported if each.startswith(warm.PACKAGE)} <= code_cache._imported(source), name
+        assert {module for module in imported if module.startswith(warm.PACKAGE)} <= code_cache._imported(source), name
     assert "kpg.kernels.address_intrinsics" in code_cache._imported(code_cache._source("kpg.kernels.array_address"))
 
 
@@ -234,4 +234,4 @@ def test_every_kernel_is_compiled_for_one_signature():
     for kernel, arguments in warm.all_examples():
         warm.compile_kernel(kernel, arguments)
     variants = {kernel_of(kernel): warm.signatures_of(kernel_of(kernel)) for kernel, _ in warm.all_examples()}
-    assert all(len(made) == 1 for made in variants.values()), variants
+    assert all(len(signatures) == 1 for signatures in variants.values()), variants

@@ -24,14 +24,14 @@ def ask(log: EventLog, text: str, name: str = "question") -> InstalledProgram:
 
 def rows_of(db: kpg.Database) -> dict[int, tuple[int, int]]:
     """For each arrangement that is logged, the rows and bytes of columns of its trace, by entity."""
-    found = {}
+    sizes = {}
     for dataflow in db.worker.dataflows.values():
         for operator in dataflow.operators:
             spine = operator.spine() if isinstance(operator, Publisher) and dataflow.logged else None
             if spine is not None:
                 batches = spine.batches_through(None)
-                found[operator.entity] = sum(map(len, batches)), sum(batch.updates.nbytes for batch in batches)
-    return found
+                sizes[operator.entity] = sum(map(len, batches)), sum(batch.updates.nbytes for batch in batches)
+    return sizes
 
 
 def test_the_query_of_the_thesis_as_printed():
@@ -66,12 +66,12 @@ def test_a_dropped_operator_is_marked_and_no_longer_counts():
         db.advance()
         answer.release()
         db.advance()
-        found = log[SHUTDOWN].output("gone", keep=True)
+        shutdowns = log[SHUTDOWN].output("gone", keep=True)
         db.advance()
         names = dict(log[NAME].output("names").rows())
-        gone = {names.get(entity, "a channel") for entity, _ in found.rows()}
+        gone = {names.get(entity, "a channel") for entity, _ in shutdowns.rows()}
         assert {"counts", "output counts", "a channel"} <= gone and "words" not in gone
-        found.release()
+        shutdowns.release()
         db["names"].release()
 
 
@@ -100,10 +100,10 @@ def test_size_is_what_the_traces_hold(rounds, actions):
                     kept.append(early.distinct().output())
                 elif action == "drop" and kept:
                     kept.pop().release()
-                told = {each.entity: (each.rows, each.nbytes) for each in log.operators()}
+                logged = {operator.entity: (operator.rows, operator.nbytes) for operator in log.operators()}
                 actual = rows_of(db)
-                assert {entity: told[entity] for entity in actual} == actual
-                assert all(not rows for entity, (rows, _) in told.items() if entity not in actual)
+                assert {entity: logged[entity] for entity in actual} == actual
+                assert all(not rows for entity, (rows, _) in logged.items() if entity not in actual)
 
 
 def test_large_batches_that_merge_by_fuel_are_counted_exactly():
@@ -119,10 +119,13 @@ def test_large_batches_that_merge_by_fuel_are_counted_exactly():
             if number % 10 == 9:
                 while db.idle(20_000):
                     pass
-            actual, told = rows_of(db), {each.entity: (each.rows, each.nbytes) for each in log.operators()}
-            assert {each: told[each] for each in actual} == actual
+            actual, logged = (
+                rows_of(db),
+                {operator.entity: (operator.rows, operator.nbytes) for operator in log.operators()},
+            )
+            assert {entity: logged[entity] for entity in actual} == actual
         totals = log._recorder.figures
-        (entity,) = [each for each in rows_of(db) if "keys" in totals.of(NAME)[each]]
+        (entity,) = [number for number in rows_of(db) if "keys" in totals.of(NAME)[number]]
         assert totals.of(attributes.MERGES)[entity] > 10
         assert totals.of(SIZE)[entity] == totals.of(attributes.BATCHED)[entity] - totals.of(attributes.MERGED)[entity]
 
@@ -139,9 +142,9 @@ def test_rows_that_a_compaction_alone_takes_away_are_counted():
             db.advance()
             while db.idle():
                 pass
-            (told,) = [each.rows for each in log.operators() if each.name == "arrange keys by k"]
-            assert [told] == [rows for rows, _ in rows_of(db).values()]
-            seen.append(told)
+            (logged,) = [operator.rows for operator in log.operators() if operator.name == "arrange keys by k"]
+            assert [logged] == [rows for rows, _ in rows_of(db).values()]
+            seen.append(logged)
         assert max(seen) >= 200 and seen[-1] == 0
 
 
@@ -166,18 +169,18 @@ def test_scopes_are_edges_of_a_graph_that_ends_at_the_worker():
         db.advance()
         figures = log._recorder.figures
         scope, name, own = figures.of(SCOPE), figures.of(NAME), figures.of(attributes.DATAFLOW)
-        (flow,) = [entity for entity, found in name.items() if found == "components"]
+        (flow,) = [entity for entity, text in name.items() if text == "components"]
         longest = 0
-        for entity in (each for each, at in own.items() if at == flow):
+        for entity in (number for number, at in own.items() if at == flow):
             way = [entity]
             while way[-1] in scope:
                 way.append(scope[way[-1]])
             assert name[way[-1]] == "worker 0" and way[-2] == flow
             longest = max(longest, len(way))
         assert longest == 5  # operator, inner loop, outer loop, dataflow, worker
-        operators = [operator for each in db.worker.dataflows.values() for operator in each.operators]
+        operators = [operator for dataflow in db.worker.dataflows.values() for operator in dataflow.operators]
         depth = {operator.entity: operator.depth for operator in operators}
-        for entity in (each for each, at in own.items() if at == flow and each in depth):
+        for entity in (number for number, at in own.items() if at == flow and number in depth):
             steps = 0
             at = scope[entity]
             while at != flow:
@@ -228,11 +231,11 @@ def test_messages_steps_and_imports_are_logged():
         (imported,) = figures.of(attributes.IMPORTS).items()
         assert (name[imported[0]], name[imported[1]]) == ("import edges", "arrange edges by src")
         assert sum(figures.of(attributes.STEPS).values()) <= db.worker.steps
-        spent = {each.name: each.seconds for each in log.operators()}
+        spent = {operator.name: operator.seconds for operator in log.operators()}
         assert 0 < spent["arrange edges by src"] < 10
-        degree = next(each for each in db.describe()["dataflows"] if each["name"] == "degree")
+        degree = next(dataflow for dataflow in db.describe()["dataflows"] if dataflow["name"] == "degree")
         assert degree["seconds"] > 0 and degree["steps"] > 0
-        assert {each.name for each in log.dataflows()} == {"edges", "degree"}
+        assert {dataflow.name for dataflow in log.dataflows()} == {"edges", "degree"}
         head, first, *_ = log.top(3).splitlines()
         assert head.split() == ["ms", "steps", "rows", "bytes", "dataflow", "operator"]
         assert first.endswith(log.operators()[0].name) and len(log.top(3).splitlines()) == 4
@@ -250,10 +253,10 @@ def test_single_steps_are_those_of_the_last_published_epoch():
             db.advance()
         before = db.worker.steps
         db.advance()
-        found = steps.rows()
-        (arrange,) = [each.entity for each in log.operators() if each.name == "arrange keys by k"]
-        assert 0 < len(found) < before and {row[1] for row in found} == {arrange}
-        assert all(row[2] > 0 for row in found)
+        step_rows = steps.rows()
+        (arrange,) = [operator.entity for operator in log.operators() if operator.name == "arrange keys by k"]
+        assert 0 < len(step_rows) < before and {row[1] for row in step_rows} == {arrange}
+        assert all(row[2] > 0 for row in step_rows)
         while db.idle():
             pass
         db.advance()
@@ -282,8 +285,8 @@ def test_a_query_that_is_not_logged_lets_the_log_come_to_rest():
             db.advance()
             sizes.append(len(loud.take_changes()))
         assert all(sizes) and max(sizes[2:]) <= sizes[2] + 2  # never at rest, and yet each advance ends
-        told = {each.dataflow for each in log.operators()}
-        assert "loud" in told and "quiet" not in told and attributes.STEPS not in told and "keys" in told
+        logged = {operator.dataflow for operator in log.operators()}
+        assert "loud" in logged and "quiet" not in logged and attributes.STEPS not in logged and "keys" in logged
         quiet.release()
         loud.release()
 
@@ -294,7 +297,7 @@ def test_a_relation_that_an_unlogged_query_brings_to_life_is_logged():
         keys = db.input("keys", k=int)
         with unlogged(db):
             keys.count("k").output("silent")
-        assert {each.dataflow for each in log.operators()} == {"keys"}
+        assert {operator.dataflow for operator in log.operators()} == {"keys"}
 
 
 def test_the_log_is_not_written_to_disk(tmp_path):
@@ -320,7 +323,7 @@ def test_rows_of_a_relation_found_on_disk_are_counted(tmp_path):
         db.advance()
     with kpg.open(tmp_path / "db") as db, EventLog(db, [SIZE]) as log:
         db.input("keys", k=int).arrange("k")
-        assert [each.rows for each in log.operators() if each.name == "arrange keys by k"] == [2]
+        assert [operator.rows for operator in log.operators() if operator.name == "arrange keys by k"] == [2]
 
 
 def test_people_cannot_write_into_the_log():
@@ -340,7 +343,7 @@ def test_a_log_that_is_closed_leaves_no_listener_behind():
         keys.insert([(1,)])
         db.advance()
         with EventLog(db, [SIZE]) as again:
-            assert [each.rows for each in again.operators() if each.name == "arrange keys by k"] == [1]
+            assert [operator.rows for operator in again.operators() if operator.name == "arrange keys by k"] == [1]
 
 
 def test_a_log_that_is_read_cannot_be_closed():
@@ -389,7 +392,7 @@ def test_a_log_of_a_db_in_the_background_is_asked_on_its_thread():
         log = db.run(EventLog)
         db.input("keys", k=int).arrange("k")
         db.advance()
-        assert "keys" in db.run(lambda inner: {each.dataflow for each in log.operators()})
+        assert "keys" in db.run(lambda inner: {operator.dataflow for operator in log.operators()})
         with pytest.raises(kpg.WrongThread):
             log.operators()
 
@@ -417,7 +420,7 @@ def test_buffered_events_are_bounded_while_no_write_is_due(monkeypatch):
             keys.insert([(number,)])
             db.advance()
         assert log._recorder._events.size < 60
-        assert sum(each.steps for each in log.operators()) >= 50
+        assert sum(operator.steps for operator in log.operators()) >= 50
 
 
 def test_a_log_of_several_workers_is_refused():

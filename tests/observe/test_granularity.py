@@ -21,12 +21,12 @@ def updates(rows: list[tuple[int, int, int]]) -> Updates:
 
 def listed(parts: list[Updates]) -> list[tuple[int, int, int]]:
     """All (row, time, diff) of some updates."""
-    found = []
+    updates = []
     for part in parts:
         n = len(part)
         times, diffs = spread(part.times, n)[0].tolist(), spread(part.diffs, n)[0].tolist()
-        found += zip(part.data[0].tolist(), times, diffs, strict=True)
-    return found
+        updates += zip(part.data[0].tolist(), times, diffs, strict=True)
+    return updates
 
 
 def total(rows: list[tuple[int, int, int]], upto: float) -> Counter:

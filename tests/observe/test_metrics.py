@@ -23,25 +23,29 @@ def test_figures_are_what_the_db_holds():
         edges.insert([(1, 2), (1, 3), (2, 3)])
         before = value(snapshot(db), "kpg_steps_total")
         db.advance()
-        found = snapshot(db)
-        assert value(found, "kpg_arrangement_rows", arrangement="edges by src") == 3
-        assert value(found, "kpg_arrangement_readers", arrangement="edges by src") == 1
-        assert value(found, "kpg_epoch") == 1 and value(found, "kpg_inputs") == 1 and value(found, "kpg_outputs") == 1
-        assert value(found, "kpg_steps_total") > before
-        assert value(found, "kpg_resident_bytes") > 1e6 and value(found, "kpg_memory_limit_bytes") == 1 << 40
+        metrics = snapshot(db)
+        assert value(metrics, "kpg_arrangement_rows", arrangement="edges by src") == 3
+        assert value(metrics, "kpg_arrangement_readers", arrangement="edges by src") == 1
+        assert (
+            value(metrics, "kpg_epoch") == 1
+            and value(metrics, "kpg_inputs") == 1
+            and value(metrics, "kpg_outputs") == 1
+        )
+        assert value(metrics, "kpg_steps_total") > before
+        assert value(metrics, "kpg_resident_bytes") > 1e6 and value(metrics, "kpg_memory_limit_bytes") == 1 << 40
 
 
 def test_the_time_of_a_dataflow_is_measured_while_a_log_is_open():
     with kpg.open() as db:
         db.input("r", k=int).count("k").output("counts")
-        names = {each.name for each in snapshot(db)}
+        names = {metric.name for metric in snapshot(db)}
         with EventLog(db, [NAME]):
             db["r"].insert([(1,)])
             db.advance()
-            found = snapshot(db)
+            metrics = snapshot(db)
         assert "kpg_dataflow_seconds_total" not in names
-        assert 0 < value(found, "kpg_dataflow_seconds_total", dataflow="counts") < 60
-        assert value(found, "kpg_dataflow_steps_total", dataflow="counts") > 0
+        assert 0 < value(metrics, "kpg_dataflow_seconds_total", dataflow="counts") < 60
+        assert value(metrics, "kpg_dataflow_steps_total", dataflow="counts") > 0
 
 
 def test_a_db_on_disk_has_metrics_of_its_log(tmp_path):
@@ -78,10 +82,10 @@ def test_each_name_is_explained_once_before_its_figures():
     with kpg.open() as db:
         lines = as_prometheus(snapshot(db)).splitlines()
     seen: set[str] = set()
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if line.startswith("# TYPE"):
             _, _, name, kind = line.split()
-            assert name not in seen and kind == FAMILIES[name].kind and lines[place - 1].startswith(f"# HELP {name} ")
+            assert name not in seen and kind == FAMILIES[name].kind and lines[index - 1].startswith(f"# HELP {name} ")
             seen.add(name)
         elif not line.startswith("#"):
             assert re.split(r"[{ ]", line)[0] in seen

@@ -98,9 +98,9 @@ def test_with_a_granularity_both_changes_and_frontier_come_at_edges():
                 keys.remove([((epoch - 1) // 3,)])
             db.advance()
         keys.close()
-        found = [each for each in heard.calls if isinstance(each, list)]
-        assert found == [[((0,), 0, 1)], [((0,), 4, -1), ((1,), 4, 1)], [((1,), 8, -1), ((2,), 8, 1)]]
-        frontiers = [each for each in heard.calls if isinstance(each, Frontier)]
+        batches = [call for call in heard.calls if isinstance(call, list)]
+        assert batches == [[((0,), 0, 1)], [((0,), 4, -1), ((1,), 4, 1)], [((1,), 8, -1), ((2,), 8, 1)]]
+        frontiers = [call for call in heard.calls if isinstance(call, Frontier)]
         assert frontiers == [Frontier.at((4,)), Frontier.at((8,)), Frontier.at((12,)), CLOSED]
 
 
@@ -169,11 +169,11 @@ def test_changes_as_lines_of_json(tmp_path):
             words.remove([("b", float("nan"))])
             db.advance()
             words.close()
-    found = [json.loads(line, parse_constant=pytest.fail) for line in lines(path)]
-    assert sorted(map(str, found[:2])) == sorted(
+    objects = [json.loads(line, parse_constant=pytest.fail) for line in lines(path)]
+    assert sorted(map(str, objects[:2])) == sorted(
         str({"row": row, "time": 0, "diff": 1}) for row in ({"w": "ü\n", "x": None}, {"w": "b", "x": "nan"})
     )
-    assert found[2:] == [
+    assert objects[2:] == [
         {"upto": 1}, {"row": {"w": "b", "x": "nan"}, "time": 1, "diff": -1}, {"upto": 2}, {"complete": True},
     ]  # fmt: skip
 
@@ -198,7 +198,7 @@ def test_a_sink_by_configuration(tmp_path):
     """A13.7: as a client sends it; files are made in one directory only."""
     assert isinstance(open_sink({"type": "latency", "path": "a.log"}, tmp_path), LatencySink)
     assert open_sink({"type": "file", "path": "b.txt", "format": "csv"}, tmp_path).format == "csv"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.log", "b.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.log", "b.txt"]
 
 
 @pytest.mark.parametrize("path", ["../up", "/etc/passwd", "a/b", "", ".", "..", None, 3, "link"])
@@ -235,9 +235,9 @@ def test_a_sink_follows_the_frontier_of_all_workers(tmp_path):
             keys.close()
             db.advance()
             assert timed.sink.complete
-        found = [json.loads(line) for line in lines(path)]
-        assert sorted(each["row"]["k"] for each in found if "row" in each) == list(range(10))
-        assert [each for each in found if "row" not in each] == [{"upto": 1}, {"complete": True}]
+        objects = [json.loads(line) for line in lines(path)]
+        assert sorted(item["row"]["k"] for item in objects if "row" in item) == list(range(10))
+        assert [item for item in objects if "row" not in item] == [{"upto": 1}, {"complete": True}]
 
 
 def test_each_worker_reports_its_operators():
@@ -248,11 +248,13 @@ def test_each_worker_reports_its_operators():
         with WorkersLog(db) as log:
             keys.insert([(k,) for k in range(100)])
             db.advance()
-            rows = {worker: each.rows for worker, each in log.operators() if each.name == "arrange keys by k"}
+            rows = {
+                worker: operator.rows for worker, operator in log.operators() if operator.name == "arrange keys by k"
+            }
             assert sorted(rows) == [0, 1] and sum(rows.values()) == 100 and min(rows.values()) > 10
             assert log.operators()[0][1].seconds > 0
-            found = [each for each in snapshot(db) if each.name == "kpg_dataflow_seconds_total"]
-            assert {dict(each.labels)["worker"] for each in found} == {"0", "1"}
-        assert not [each for each in snapshot(db) if each.name == "kpg_dataflow_seconds_total"]
+            seconds = [metric for metric in snapshot(db) if metric.name == "kpg_dataflow_seconds_total"]
+            assert {dict(metric.labels)["worker"] for metric in seconds} == {"0", "1"}
+        assert not [metric for metric in snapshot(db) if metric.name == "kpg_dataflow_seconds_total"]
     with kpg.open() as alone, pytest.raises(kpg.Unavailable):
         WorkersLog(alone)

@@ -139,8 +139,8 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_a_constant_comes_back_as_it_was(value: Any) -> None:
-    found = plan_values.read_constant(json.loads(json.dumps(plan_values.write_constant(value))))
-    assert found == value and repr(found) == repr(value.item() if isinstance(value, np.generic) else value)
+    constant = plan_values.read_constant(json.loads(json.dumps(plan_values.write_constant(value))))
+    assert constant == value and repr(constant) == repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def test_an_expression_comes_back_as_it_was() -> None:

@@ -19,8 +19,8 @@ def db():
 
 def arranges(query):
     """The indexes that a query makes for itself."""
-    made = [operator.name for operator in query.probe()._dataflow.operators]
-    return [name for name in made if name.startswith("arrange")]
+    names = [operator.name for operator in query.probe()._dataflow.operators]
+    return [name for name in names if name.startswith("arrange")]
 
 
 def test_a_join_on_the_key_reuses_it(db):
@@ -59,14 +59,14 @@ def test_another_key_needs_another_arrangement(db):
 def test_operators_that_may_alter_the_key_give_a_stream(db, altering):
     """A3.19 A5.2: for any function of rows; a reader that needs an index of the result makes one."""
     by_src, by_node = db["edges"].arrange("src"), db["nodes"].arrange("node")
-    made = {
+    altered = {
         "select": lambda: by_src.select(src=col("src") + 1, dst="dst"),
         "same columns": lambda: by_src.select("src", dst=col("dst") + 1),
         "flat_map": lambda: by_src.flat_map(lambda table: (range(table.num_rows), table), src=int, dst=int),
         "explode": lambda: by_src.select("src", "dst", n=2).explode("n"),
     }[altering]()
-    assert arranges(made.join(by_node, on={"src": "node"})) == ["arrange src"]
-    assert not isinstance(made, kpg.Arrangement)
+    assert arranges(altered.join(by_node, on={"src": "node"})) == ["arrange src"]
+    assert not isinstance(altered, kpg.Arrangement)
 
 
 def twice(table):

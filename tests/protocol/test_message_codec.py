@@ -42,7 +42,7 @@ def made_of(shape):
     if origin is dict:
         return st.dictionaries(st.text(max_size=5), made_of(arguments[1]), max_size=3)
     if type(None) in arguments:
-        (inner,) = [each for each in arguments if each is not type(None)]
+        (inner,) = [argument for argument in arguments if argument is not type(None)]
         return st.none() | made_of(inner)
     if dataclasses.is_dataclass(shape):
         return st.builds(shape, **{name: made_of(annotation) for name, (annotation, _) in members(shape).items()})
@@ -85,11 +85,11 @@ def test_any_text_is_a_message_or_a_protocol_error(text):
     """Issue: oversize, malformed and strange messages are refused, and nothing else happens."""
     identify(text)
     try:
-        found = decode(text, ALL)
+        message = decode(text, ALL)
     except kpg.ProtocolError as error:
         assert error.path is not None
     else:
-        assert decode(encode(found), ALL) == found
+        assert decode(encode(message), ALL) == message
 
 
 @settings(max_examples=100)

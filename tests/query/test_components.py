@@ -56,7 +56,7 @@ def split_programs(draw):
 
 def as_written(line: str, home: str, homes: dict[str, str]) -> str:
     """Return a rule as the text of a component writes it."""
-    return re.sub(r"\b[a-z](?=\()", lambda found: written(found[0], home, homes), line)
+    return re.sub(r"\b[a-z](?=\()", lambda match: written(match[0], home, homes), line)
 
 
 def written(name: str, home: str, homes: dict[str, str]) -> str:

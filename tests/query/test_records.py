@@ -73,7 +73,7 @@ edges = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=6)
 
 
 def expected(text: str, rows: set[tuple[int, int]]) -> dict[str, list[tuple]]:
-    return {name: sorted(found) for name, found in evaluate(parse(text), {"e": rows}).items()}
+    return {name: sorted(relation_rows) for name, relation_rows in evaluate(parse(text), {"e": rows}).items()}
 
 
 @pytest.mark.parametrize("text", [LISTS, TREES], ids=["lists", "trees"])

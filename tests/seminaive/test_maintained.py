@@ -64,7 +64,9 @@ def derive(rule, db):
             test = {"=": int.__eq__, "!=": int.__ne__, "<": int.__lt__}[literal.op]
             envs = [env for env in envs if test(value(literal.left, env), value(literal.right, env))]
         else:
-            envs = [found for env in envs for row in db[literal.relation] if (found := matched(literal, row, env))]
+            envs = [
+                extended for env in envs for row in db[literal.relation] if (extended := matched(literal, row, env))
+            ]
     for env in envs:
         yield tuple(value(term, env) for term in rule.head.terms)
 
@@ -75,8 +77,8 @@ def value(term, env):
 
 def matched(atom, row, env):
     env = {"": 0, **env}
-    for term, found in zip(atom.terms, row, strict=True):
-        if term is not None and (env.setdefault(term, found) if isinstance(term, str) else term) != found:
+    for term, cell in zip(atom.terms, row, strict=True):
+        if term is not None and (env.setdefault(term, cell) if isinstance(term, str) else term) != cell:
             return None
     return env
 
@@ -107,7 +109,7 @@ def test_what_is_derived_is_the_least_fixed_point(name, bits, budget, history):
             changes = fixpoint.change([RowChange(lanes(new - old, n), lanes(old - new, n)) for new, old, n in pairs])
             given_rows = [set(rows) for rows in state]
             for relation, (added, removed) in enumerate(changes):
-                more, less = ({tuple(row) for row in each.rows.T.tolist()} for each in (added, removed))
+                more, less = ({tuple(row) for row in change.rows.T.tolist()} for change in (added, removed))
                 assert not more & derived[relation] and less <= derived[relation]
                 derived[relation] = derived[relation] - less | more
             assert derived == naive(SYSTEMS[name], given_rows)
@@ -121,7 +123,7 @@ def test_only_linear_rules_whose_head_determines_the_derived_row_are_maintained(
     blank = rule(RecursionAtom(Q, ("x",)), (RecursionAtom(P, ("x", None)),))
     same = rule(RecursionAtom(Q, ("x",)), (RecursionAtom(P, ("x", "x")),))
     assert all(map(can_maintain, SYSTEMS.values()))
-    assert not any(can_maintain(system(each)) for each in (twice, undetermined, blank, same))
+    assert not any(can_maintain(system(candidate)) for candidate in (twice, undetermined, blank, same))
 
 
 def test_levels_beyond_the_limit_are_refused():

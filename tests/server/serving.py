@@ -15,5 +15,5 @@ PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 
 def served(limits_: SessionLimits | None = None, **settings) -> RunningServer:
     """A server to be entered."""
-    made = Settings(address=ListenAddress(port=0), tokens=TOKENS, session_limits=limits_ or SessionLimits())
-    return RunningServer(replace(made, **settings))
+    defaults = Settings(address=ListenAddress(port=0), tokens=TOKENS, session_limits=limits_ or SessionLimits())
+    return RunningServer(replace(defaults, **settings))

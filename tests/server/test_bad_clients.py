@@ -24,17 +24,17 @@ from tests.server.serving import PATIENCE, USER, served
 @contextmanager
 def stranger(server, **options):
     """A WebSocket before authentication."""
-    with raw(server.url, proxy=None, **options) as made:
-        yield made
+    with raw(server.url, proxy=None, **options) as connection:
+        yield connection
 
 
-def greeted(made):
-    made.send(encode(requests.HelloRequest(0, VERSION, USER)))
-    assert json.loads(made.recv(PATIENCE))["type"] == "welcome"
+def greeted(connection):
+    connection.send(encode(requests.HelloRequest(0, VERSION, USER)))
+    assert json.loads(connection.recv(PATIENCE))["type"] == "welcome"
 
 
-def said(made) -> dict:
-    return json.loads(made.recv(PATIENCE))
+def said(connection) -> dict:
+    return json.loads(connection.recv(PATIENCE))
 
 
 def wait_until(condition, seconds: float = PATIENCE) -> None:
@@ -45,29 +45,29 @@ def wait_until(condition, seconds: float = PATIENCE) -> None:
         time.sleep(0.01)
 
 
-def closing(made) -> int:
+def closing(connection) -> int:
     """The code with which the server closes the connection."""
     with pytest.raises(ConnectionClosed) as caught:
         while True:
-            made.recv(PATIENCE)
+            connection.recv(PATIENCE)
     return caught.value.rcvd.code if caught.value.rcvd else 1006
 
 
 def test_a_binary_message_is_refused_and_the_connection_ends(server, db):
-    with stranger(server) as made:
-        greeted(made)
-        made.send(b"\x00\x01")
-        assert said(made)["failure"]["error"] == "ProtocolError"
-        assert closing(made) == 1003
+    with stranger(server) as connection:
+        greeted(connection)
+        connection.send(b"\x00\x01")
+        assert said(connection)["failure"]["error"] == "ProtocolError"
+        assert closing(connection) == 1003
     db.ping()  # other clients are not affected
 
 
 def test_an_oversize_message_ends_its_connection_and_no_other():
     with served(SessionLimits(message_bytes=10_000)) as server, kpg.connect(server.url, token=USER) as other:
-        with stranger(server, max_size=None) as made:
-            greeted(made)
-            made.send("x" * 20_000)
-            assert closing(made) == 1009
+        with stranger(server, max_size=None) as connection:
+            greeted(connection)
+            connection.send("x" * 20_000)
+            assert closing(connection) == 1009
         other.create_relation("edge", {"x": int})
         assert other.insert("edge", [(1,)]) == 0
 
@@ -75,24 +75,24 @@ def test_an_oversize_message_ends_its_connection_and_no_other():
 def test_a_client_that_does_not_send_hello_is_dropped():
     with served() as server:
         server.hub.limits = replace(server.hub.limits, greeting_seconds=0.1)  # applies to connected clients
-        with stranger(server) as made:
-            assert closing(made) in (1000, 1006)
+        with stranger(server) as connection:
+            assert closing(connection) in (1000, 1006)
 
 
 def test_nonsense_is_refused_with_its_place_and_the_session_goes_on(server):
-    with stranger(server) as made:
-        greeted(made)
+    with stranger(server) as connection:
+        greeted(connection)
         for text in ("{", '{"type": "fly", "id": 3}', '{"type": "query", "id": 4}', "null", "\x00"):
-            made.send(text)
-            assert said(made)["failure"]["position"]["path"].startswith("$")
-        made.send(encode(requests.PingRequest(5)))
-        assert said(made)["id"] == 5
+            connection.send(text)
+            assert said(connection)["failure"]["position"]["path"].startswith("$")
+        connection.send(encode(requests.PingRequest(5)))
+        assert said(connection)["id"] == 5
 
 
 def test_sessions_beyond_the_limit_are_asked_to_come_later():
     with served(SessionLimits(sessions=1)) as server, kpg.connect(server.url, token=USER):
-        with stranger(server) as made:
-            assert closing(made) == 1013
+        with stranger(server) as connection:
+            assert closing(connection) == 1013
 
 
 def test_a_page_of_another_site_cannot_connect_from_a_browser(server):
@@ -149,10 +149,10 @@ def test_a_broken_handshake_is_dropped_in_time_and_others_are_served(ends, caplo
 def test_a_client_that_cuts_the_line_in_the_middle_of_a_session_is_forgotten(server, db):
     db.create_relation("cut", {"x": int})
     line = socket.create_connection(server.url.removeprefix("ws://").split(":"))
-    made = raw(server.url, sock=line, proxy=None).__enter__()
-    greeted(made)
-    made.send(encode(requests.InterestRequest(1, "cut")))
-    assert said(made)["type"] == "interested"
+    connection = raw(server.url, sock=line, proxy=None).__enter__()
+    greeted(connection)
+    connection.send(encode(requests.InterestRequest(1, "cut")))
+    assert said(connection)["type"] == "interested"
     line.shutdown(socket.SHUT_RDWR)
     until = time.monotonic() + PATIENCE
     while len(server.hub.clients) > 1 and time.monotonic() < until:
@@ -176,7 +176,7 @@ def test_a_client_that_never_reads_gets_consolidated_changes_and_delays_no_other
             db.transact([("wide", (0, big)), ("wide", (0, before), -1)])
             before = big
             assert [row[1][:3] for row in follows.rows()] == [big[:3]]
-            client = max(server.hub.clients.values(), key=lambda each: len(each.outbox))
+            client = max(server.hub.clients.values(), key=lambda client: len(client.outbox))
             assert len(client.outbox) <= 2
         assert said(stuck)["type"] == "interested"
         counts: dict[str, int] = {}
@@ -208,7 +208,7 @@ def test_a_flood_of_requests_from_one_client_waits_for_that_client(server, db):
                     stuck.send(encode(requests.QueryRequest(number, "flood")))
 
         def waiting():
-            return max(len(each.outbox) for each in server.hub.clients.values())
+            return max(len(client.outbox) for client in server.hub.clients.values())
 
         floods = threading.Thread(target=flood)
         floods.start()

@@ -13,9 +13,9 @@ MAX = 2**63 - 1
 @pytest.fixture
 def service():
     with kpg.open() as db:
-        made = Service(db)
-        made.create_attribute(":raw", int, semantics="raw")
-        yield made
+        service = Service(db)
+        service.create_attribute(":raw", int, semantics="raw")
+        yield service
 
 
 def test_changes_have_exact_counts_in_python(service):

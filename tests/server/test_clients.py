@@ -91,14 +91,14 @@ def test_a_read_as_of_a_time_waits_for_it(server, db, names):
     edge, _ = names
     db.create_relation(edge, {"x": int})
     t = db.insert(edge, [(1,)])
-    found = []
+    answers = []
     with kpg.connect(server.url, token=USER) as other:
-        waits = threading.Thread(target=lambda: found.append(other.query(edge, as_of=t + 1)))
+        waits = threading.Thread(target=lambda: answers.append(other.query(edge, as_of=t + 1)))
         waits.start()
-        assert db.ping() == t and not found
+        assert db.ping() == t and not answers
         db.insert(edge, [(2,)])
         waits.join(PATIENCE)
-    assert found[0].to_pylist() == [{"x": 1}, {"x": 2}]
+    assert answers[0].to_pylist() == [{"x": 1}, {"x": 2}]
 
 
 def test_a_read_as_of_a_time_that_does_not_come_says_so():

@@ -22,53 +22,53 @@ TOKEN = "an-admin-token-of-tests"
 def process(*arguments: str, token: str | None = TOKEN):
     """A server process whose first line was read; killed at the end in any case."""
     known = {**os.environ, "PYTHONPATH": str(ROOT), **({"KPG_TOKEN": token} if token else {})}
-    made = subprocess.Popen(
+    server = subprocess.Popen(
         [sys.executable, "-m", "kpg.cli", "serve", "--port", "0", *arguments],
         env=known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        yield made, first_address(made)
+        yield server, first_address(server)
     finally:
-        made.kill()
-        made.wait()
+        server.kill()
+        server.wait()
 
 
-def first_address(made) -> str:
-    for line in made.stdout:
-        if found := re.fullmatch(r"kpg: listening on (ws://127\.0\.0\.1:\d+)\n", line):
-            return found[1]
-    raise AssertionError(made.stderr.read())
+def first_address(server) -> str:
+    for line in server.stdout:
+        if match := re.fullmatch(r"kpg: listening on (ws://127\.0\.0\.1:\d+)\n", line):
+            return match[1]
+    raise AssertionError(server.stderr.read())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_in_order(number, tmp_path):
     """Connections are closed, acknowledged transactions are on disk, the exit status is 0."""
-    with process(str(tmp_path / "db")) as (made, url):
+    with process(str(tmp_path / "db")) as (server, url):
         db = kpg.connect(url, token=TOKEN)
         db.create_relation("edge", {"x": int})
         db.register("twice(y) :- edge(x), y = x * 2.")
         db.insert("edge", [(7,)])
-        made.send_signal(number)
+        server.send_signal(number)
         with pytest.raises(kpg.Unreachable, match="the server is shutting down"):
             while True:
                 db.ping()
-        out, err = made.communicate(timeout=PATIENCE)
-        assert made.returncode == 0 and "ending: closing connections" in out and not err
+        out, err = server.communicate(timeout=PATIENCE)
+        assert server.returncode == 0 and "ending: closing connections" in out and not err
     with served(directory=tmp_path / "db") as server, kpg.connect(server.url, token=USER) as db:
-        assert [each.name for each in db.catalog() if each.role == "rule"] == ["twice"]
+        assert [entry.name for entry in db.catalog() if entry.role == "rule"] == ["twice"]
         assert db.query("twice").to_pylist() == [{"y": 14}]
 
 
 def test_a_new_token_is_printed_once_and_works():
-    with process(token="") as (made, url):
-        lines = [next(made.stdout) for _ in range(3)]
-        (token,) = [found[1] for line in lines if (found := re.search(r"token \(shown once\): (\S+)", line))]
+    with process(token="") as (server, url):
+        lines = [next(server.stdout) for _ in range(3)]
+        (token,) = [match[1] for line in lines if (match := re.search(r"token \(shown once\): (\S+)", line))]
         with pytest.raises(kpg.NotAuthorised):
             kpg.connect(url, token="another-token")
         with kpg.connect(url, token=token) as db:
             db.shutdown()
-        made.communicate(timeout=PATIENCE)
-        assert made.returncode == 0
+        server.communicate(timeout=PATIENCE)
+        assert server.returncode == 0
 
 
 @pytest.mark.parametrize(

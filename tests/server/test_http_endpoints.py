@@ -78,8 +78,8 @@ def test_a_query_is_answered_as_the_message_would_be(server, db):
     ],
 )
 def test_errors_have_a_status_and_a_reason(server, path, method, status, says):
-    found, _, body = ask(server, path, method, **BEARER)
-    assert found == status and says in body
+    answered, _, body = ask(server, path, method, **BEARER)
+    assert answered == status and says in body
 
 
 @pytest.mark.parametrize("size", [1, 5_000_000])

@@ -27,7 +27,7 @@ def fetched(server, path, **headers):
 
 
 def test_a_member_given_twice_among_many_is_found_in_one_pass():
-    members = ",".join(f'"{place}":0' for place in range(50_000))
+    members = ",".join(f'"{number}":0' for number in range(50_000))
     began = time.process_time()
     with pytest.raises(kpg.ProtocolError, match="'49999' is given twice"):
         read(f'{{{members},"49999":1}}')
@@ -35,21 +35,21 @@ def test_a_member_given_twice_among_many_is_found_in_one_pass():
 
 
 def test_of_a_stranger_nothing_large_is_read(server):
-    with stranger(server) as made:
-        made.send(json.dumps({"type": "hello", "id": 0, "version": 1, "token": "x" * 20_000}))
-        assert said(made)["failure"]["error"] == "ResourceError"
-        assert closing(made) == 1009
+    with stranger(server) as connection:
+        connection.send(json.dumps({"type": "hello", "id": 0, "version": 1, "token": "x" * 20_000}))
+        assert said(connection)["failure"]["error"] == "ResourceError"
+        assert closing(connection) == 1009
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\udc00\ud800"])
 def test_half_a_surrogate_pair_is_refused(server, db, text):
-    with stranger(server) as made:
-        greeted(made)
+    with stranger(server) as connection:
+        greeted(connection)
         column = {"name": "x", "type": "int64"}
-        made.send(json.dumps({"type": "create_relation", "id": 1, "name": text, "columns": [column]}))
-        assert said(made)["failure"]["what"] == "$: a text holds half of a character"
-        made.send(json.dumps({"type": "query", "id": 2, "text": "\U0001f600"}))  # two escapes, one character
-        assert said(made)["failure"]["error"] == "UndefinedName"
+        connection.send(json.dumps({"type": "create_relation", "id": 1, "name": text, "columns": [column]}))
+        assert said(connection)["failure"]["what"] == "$: a text holds half of a character"
+        connection.send(json.dumps({"type": "query", "id": 2, "text": "\U0001f600"}))  # two escapes, one character
+        assert said(connection)["failure"]["error"] == "UndefinedName"
     assert isinstance(db.catalog(), list | tuple)
 
 
@@ -173,6 +173,6 @@ def test_a_sink_is_a_file_of_its_directory_or_refused(tmp_path, name):
 )
 def test_a_request_of_two_meanings_is_refused_as_bad(server, head):
     host, port = server.url.removeprefix("ws://").split(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE) as made:
-        made.sendall(f"{head}\r\n".encode())
-        assert made.recv(4096).startswith(b"HTTP/1.1 400 ")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        connection.sendall(f"{head}\r\n".encode())
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")

@@ -79,8 +79,8 @@ def test_an_answer_over_its_limit_is_refused_to_who_asked():
     with served(SessionLimits(rows=5, queries=1), limits=limits) as server, kpg.connect(server.url, token=USER) as db:
         db.create_relation("n", {"x": int})
         db.insert("n", [(k,) for k in range(8)])
-        found = db.query("n")
-        assert found.num_rows == 5 and found.schema.metadata[b"cut"] == b"true"
+        table = db.query("n")
+        assert table.num_rows == 5 and table.schema.metadata[b"cut"] == b"true"
         db.interest("n")
         with pytest.raises(kpg.ResourceError, match="too many interests"):
             db.interest("n")
@@ -98,7 +98,7 @@ def test_a_relation_that_is_declared_wrongly_is_refused(db):
     ]:
         with pytest.raises(kpg.KpgError):
             db.create_relation("wrong", columns, **options)
-    assert "wrong" not in {each.name for each in db.catalog()}
+    assert "wrong" not in {entry.name for entry in db.catalog()}
 
 
 def test_semantics_and_attributes_cross_the_wire(db):
@@ -107,8 +107,8 @@ def test_semantics_and_attributes_cross_the_wire(db):
     db.insert(":person/name", [(1, "ann")])
     db.insert(":person/name", [(1, "anna")])
     assert db.query(":person/name").to_pylist() == [{"e": 1, "v": "anna"}]
-    found = db.query('[:find ?e :where [?e :person/name "anna"]]', language="edn")
-    assert found.num_rows == 1
+    table = db.query('[:find ?e :where [?e :person/name "anna"]]', language="edn")
+    assert table.num_rows == 1
     plan = {"rules": [{"name": "named", "plan": {"MatchA": [0, ":person/name", 1]}}]}
     assert db.register(plan) == ("named",) and db.query("named").num_rows == 1
     db.unregister("named")

@@ -181,7 +181,7 @@ REQUESTS = st.one_of(
     st.builds(requests.ShutdownRequest, st.integers(0, 5)),
 )
 GARBAGE = st.text(max_size=20) | st.binary(max_size=5) | st.just("x" * 3_000)
-COMES = REQUESTS.map(encode) | REQUESTS.map(encode) | REQUESTS.map(lambda each: encode(each)[:-2]) | GARBAGE
+COMES = REQUESTS.map(encode) | REQUESTS.map(encode) | REQUESTS.map(lambda request: encode(request)[:-2]) | GARBAGE
 
 
 @settings(max_examples=200)
@@ -215,7 +215,9 @@ def test_each_request_gets_one_reply_for_any_sequence_of_messages(greets, comes,
         assert not session.pending
     session.close()
     assert session.receive(encode(requests.PingRequest(1))) == []
-    assert all(isinstance(each, replies.ErrorReply | replies.DoneReply | replies.InterestedReply) for each in answered)
+    assert all(
+        isinstance(reply, replies.ErrorReply | replies.DoneReply | replies.InterestedReply) for reply in answered
+    )
 
 
 def finish(session: Session, request, chance) -> list:
@@ -227,7 +229,7 @@ def finish(session: Session, request, chance) -> list:
     else:
         result = replies.DoneReply(request.id, 1)
     said = [step.message for step in session.finish_request(request, result)]
-    assert [each.id for each in said] == [request.id]
+    assert [reply.id for reply in said] == [request.id]
     if isinstance(result, replies.InterestedReply):
         session.add_interest(request, result.interest, True)
     return said

@@ -10,10 +10,10 @@ from tests.server.serving import ADMIN, PATHS, USER, served
 
 @pytest.fixture
 def admin(tmp_path):
-    with served(sinks=tmp_path) as server, kpg.connect(server.url, token=ADMIN) as made:
-        made.create_relation("edge", {"x": int, "y": int})
-        made.register(PATHS)
-        yield made
+    with served(sinks=tmp_path) as server, kpg.connect(server.url, token=ADMIN) as connection:
+        connection.create_relation("edge", {"x": int, "y": int})
+        connection.register(PATHS)
+        yield connection
 
 
 def test_changes_go_to_a_file_instead_of_the_socket(admin, tmp_path):

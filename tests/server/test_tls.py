@@ -13,14 +13,14 @@ from tests.server.serving import USER, served
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """A certificate for 127.0.0.1 that signs itself."""
-    place = tmp_path_factory.mktemp("tls")
+    folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-keyout", place / "key.pem", "-out", place / "cert.pem", "-days", "2", "-subj", "/CN=kpg",
+         "-keyout", folder / "key.pem", "-out", folder / "cert.pem", "-days", "2", "-subj", "/CN=kpg",
          "-addext", "subjectAltName=IP:127.0.0.1"],
         check=True, capture_output=True,
     )  # fmt: skip
-    return place / "cert.pem", place / "key.pem"
+    return folder / "cert.pem", folder / "key.pem"
 
 
 def test_who_trusts_the_certificate_talks_in_secret_and_others_are_warned(certificate):

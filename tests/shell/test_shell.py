@@ -42,8 +42,8 @@ path(x, z) :- path(x, y), edge(y, z).
 
 @pytest.fixture
 def db():
-    with served() as server, kpg.connect(server.url, token=ADMIN) as made:
-        yield made
+    with served() as server, kpg.connect(server.url, token=ADMIN) as connection:
+        yield connection
 
 
 def shell(db, interactive: bool = False) -> tuple[Interpreter, io.StringIO, io.StringIO]:
@@ -53,36 +53,36 @@ def shell(db, interactive: bool = False) -> tuple[Interpreter, io.StringIO, io.S
 
 
 def test_a_script_gives_rows_separated_by_tabs(db):
-    made, out, err = shell(db)
-    assert made.script(PROGRAM + "path(1, x), x > 2?\npath(2, x), y = x + 1?\nedge\n") == 0, err.getvalue()
+    interpreter, out, err = shell(db)
+    assert interpreter.script(PROGRAM + "path(1, x), x > 2?\npath(2, x), y = x + 1?\nedge\n") == 0, err.getvalue()
     assert out.getvalue() == "x\n3\nx\ty\n3\t4\nx\ty\n1\t2\n2\t3\n"
 
 
 @pytest.mark.parametrize("typed", ["select * from edge;", "SELECT x\nFROM edge", "insert into edge values (1, 2);"])
 def test_sql_is_refused_in_the_words_that_were_typed_and_the_next_line_runs(db, typed):
-    made, out, err = shell(db, interactive=True)
-    assert made.script(PROGRAM) == 0
+    interpreter, out, err = shell(db, interactive=True)
+    assert interpreter.script(PROGRAM) == 0
     for _, statement in group_rules(typed + "\nedge\n"):
-        made.attempt(statement)
+        interpreter.attempt(statement)
     assert "no SQL" in err.getvalue() and typed.splitlines()[0] in err.getvalue() and "\\h" in err.getvalue()
     assert "answer" not in err.getvalue() and "2 rows" in out.getvalue()
 
 
 @pytest.mark.parametrize("word", ["help", "help;", "Help"])
 def test_help_without_a_backslash_helps(db, word):
-    made, out, err = shell(db)
-    assert made.script(word + "\nexit\nno_such_relation\n") == 0, err.getvalue()
-    assert "\\explain" in out.getvalue() and made.ended
+    interpreter, out, err = shell(db)
+    assert interpreter.script(word + "\nexit\nno_such_relation\n") == 0, err.getvalue()
+    assert "\\explain" in out.getvalue() and interpreter.ended
 
 
 def test_a_relation_may_be_called_help(db):
-    made, out, err = shell(db)
-    assert made.script(".decl help(x: number)\n+help(7).\nhelp\n") == 0, err.getvalue()
+    interpreter, out, err = shell(db)
+    assert interpreter.script(".decl help(x: number)\n+help(7).\nhelp\n") == 0, err.getvalue()
     assert out.getvalue() == "x\n7\n"
 
 
 def test_records_are_facts_and_answers(db):
-    made, out, err = shell(db)
+    interpreter, out, err = shell(db)
     script = """
 .type L = [h: symbol, t: L] .decl l(x: L)
 heads(h) :- l([h, _]).
@@ -90,25 +90,25 @@ heads(h) :- l([h, _]).
 heads
 l
 """
-    assert made.script(script) == 0, err.getvalue()
+    assert interpreter.script(script) == 0, err.getvalue()
     assert out.getvalue() == 'h\na, b\nx\n["a, b", ["c", nil]]\nnil\n'
 
 
 def test_a_goal_with_constants_asks_for_its_rows_alone(db):
-    made, out, err = shell(db)
-    assert made.script(PROGRAM + "path(1, x)?\nedge(9, 9).\n-edge(1, 2).\npath(x, y).") == 0, err.getvalue()
+    interpreter, out, err = shell(db)
+    assert interpreter.script(PROGRAM + "path(1, x)?\nedge(9, 9).\n-edge(1, 2).\npath(x, y).") == 0, err.getvalue()
     assert out.getvalue() == "x\ty\n1\t2\n1\t3\nx\ty\n2\t3\n9\t9\n"
 
 
 def test_a_script_stops_at_the_first_error_and_names_its_line(db):
-    made, out, err = shell(db)
-    assert made.script(PROGRAM + "\nnothing_like_this\nedge\n") == 1
+    interpreter, out, err = shell(db)
+    assert interpreter.script(PROGRAM + "\nnothing_like_this\nedge\n") == 1
     assert "line 6: UndefinedName" in err.getvalue() and out.getvalue() == ""
 
 
 def test_watching_in_a_script_gives_signed_lines(db):
-    made, out, err = shell(db)
-    assert made.script(PROGRAM + "watch edge(x, y)\n\\watch path 1\n") == 0, err.getvalue()
+    interpreter, out, err = shell(db)
+    assert interpreter.script(PROGRAM + "watch edge(x, y)\n\\watch path 1\n") == 0, err.getvalue()
     assert sorted(out.getvalue().splitlines()) == sorted(
         ["+1\t0\t1\t2", "+1\t0\t2\t3", "+1\t0\t1\t2", "+1\t0\t1\t3", "+1\t0\t2\t3"]
     )
@@ -116,9 +116,9 @@ def test_watching_in_a_script_gives_signed_lines(db):
 
 def test_commands_answer_as_in_other_shells(db, tmp_path):
     (tmp_path / "more.dl").write_text("+edge(3, 4).\n")
-    made, out, err = shell(db)
+    interpreter, out, err = shell(db)
     said = f"\\d\n\\d path\n\\explain path\n\\timing on\n\\i {tmp_path}/more.dl\n\\time\n\\forget path\n\\h\n\\q\nno"
-    assert made.script(PROGRAM + said) == 0, err.getvalue()
+    assert interpreter.script(PROGRAM + said) == 0, err.getvalue()
     shown = out.getvalue()
     assert "edge\trelation\tx, y\npath\trule\tx, y\n" in shown and "x\tint64" in shown
     assert "stratum" in shown and re.search(r"Time: \d+\.\d ms", shown)
@@ -134,37 +134,37 @@ def test_commands_answer_as_in_other_shells(db, tmp_path):
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_and_the_shell_goes_on(db, statement, says):
-    made, out, err = shell(db, interactive=True)
-    made.script(PROGRAM)
-    assert not made.attempt(statement)
+    interpreter, out, err = shell(db, interactive=True)
+    interpreter.script(PROGRAM)
+    assert not interpreter.attempt(statement)
     assert says in err.getvalue()
-    assert made.attempt("edge") and "2 rows" in out.getvalue()
+    assert interpreter.attempt("edge") and "2 rows" in out.getvalue()
 
 
 def test_the_prompt_takes_statements_over_several_lines_and_remembers_them(db, tmp_path):
     """Typed keys: a rule in two lines, a mistake, Ctrl-C in the middle, a question, the end."""
-    made, out, err = shell(db, interactive=True)
-    made.script(".decl edge(x: number, y: number)")
+    interpreter, out, err = shell(db, interactive=True)
+    interpreter.script(".decl edge(x: number, y: number)")
     history = tmp_path / "state" / "history"
     with create_pipe_input() as keys:
         asks = PromptSession(
-            history=open_history(history), input=keys, output=DummyOutput(), completer=NameCompleter(made)
+            history=open_history(history), input=keys, output=DummyOutput(), completer=NameCompleter(interpreter)
         )
         rule = "twice(x, z) :-\r  edge(x, y), z = y * 2.\r"
         keys.send_text(f"+edge(1, 2).\r{rule}half done (\x03oops.\rtwice(1, z)?\r\\q\r")
-        assert converse(made, None, asks) == 0
+        assert converse(interpreter, None, asks) == 0
     assert "registered twice" in out.getvalue() and "│ 1 │ 4 │" in out.getvalue() and "1 row)" in out.getvalue()
     assert "UndefinedName" in err.getvalue()
     assert "+twice(1, z)?" in history.read_text() and oct(history.stat().st_mode & 0o777) == "0o600"
 
 
 def test_names_and_commands_are_completed(db):
-    made, _, _ = shell(db)
-    made.script(PROGRAM)
-    names = NameCompleter(made)
+    interpreter, _, _ = shell(db)
+    interpreter.script(PROGRAM)
+    names = NameCompleter(interpreter)
 
     def offered(text: str) -> list[str]:
-        return [each.text for each in names.get_completions(Document(text), CompleteEvent())]
+        return [completion.text for completion in names.get_completions(Document(text), CompleteEvent())]
 
     assert offered("\\ex") == ["\\explain"] and offered("\\t") == ["\\timing", "\\time"]
     assert offered("pa") == ["path"] and offered("path(x) :- ed") == ["edge"] and offered("wat") == ["watch"]
@@ -201,7 +201,7 @@ def test_an_interrupt_is_not_lost_where_exceptions_are_ignored():
 def test_a_shell_on_a_real_terminal_watches_until_it_is_interrupted(tmp_path):
     """A process on a pty: typed, watched live, Ctrl-C ends the watching and Ctrl-D the shell."""
     leader, follower = pty.openpty()
-    made = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "kpg.cli", "shell", "--history", str(tmp_path / "history")],
         stdin=follower, stdout=follower, stderr=follower, close_fds=True, start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100", "PROMPT_TOOLKIT_NO_CPR": "1"},
@@ -223,10 +223,10 @@ def test_a_shell_on_a_real_terminal_watches_until_it_is_interrupted(tmp_path):
         screen.until("(1 row)")
         screen.until("kpg>")  # only now is the terminal the prompt's, which hears Ctrl-D
         screen.type("\x04")
-        assert made.wait(60) == 0
+        assert process.wait(60) == 0
     finally:
-        made.kill()
-        made.wait()
+        process.kill()
+        process.wait()
         os.close(leader)
 
 
@@ -255,9 +255,9 @@ class Screen:
 
 
 def test_one_statement_can_be_given_on_the_command_line(capsys, tmp_path):
-    place = str(tmp_path / "db")
+    directory = str(tmp_path / "db")
     program = PROGRAM.splitlines()
-    assert main(["shell", *(word for line in program for word in ("-c", line)), "-c", "path(1, x)?", place]) == 0
+    assert main(["shell", *(word for line in program for word in ("-c", line)), "-c", "path(1, x)?", directory]) == 0
     assert capsys.readouterr().out == "x\ty\n1\t2\n1\t3\n"
 
 

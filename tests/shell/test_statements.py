@@ -26,9 +26,9 @@ name("a. b? \\" c").
 
 
 def test_a_script_is_split_where_statements_end():
-    found = list(split_statements(SCRIPT))
-    assert [line for line, _ in found] == [2, 3, 4, 4, 7, 8, 9, 10, 11, 13]
-    assert [text.split()[0] for _, text in found] == [
+    statements = list(split_statements(SCRIPT))
+    assert [line for line, _ in statements] == [2, 3, 4, 4, 7, 8, 9, 10, 11, 13]
+    assert [text.split()[0] for _, text in statements] == [
         ".decl", "+edge(1,", "path(x,", "path(x,", "\\d", "path", "path(1,", "watch", "[:find", 'name("a.'
     ]  # fmt: skip
     assert is_complete(SCRIPT)
@@ -76,10 +76,10 @@ def test_a_complete_statement_runs_without_waiting(typed):
 
 @given(st.text(alphabet='ab(),.?"\\ \n:-[]/+*', max_size=40))
 def test_any_text_is_split_without_loss(text):
-    found = [statement for _, statement in split_statements(text)]
-    assert all(found)
+    statements = [statement for _, statement in split_statements(text)]
+    assert all(statements)
     rest = text
-    for statement in found:
+    for statement in statements:
         rest = rest[rest.index(statement) + len(statement) :]
     assert end_of_gap(rest, 0) == len(rest)
 

@@ -44,12 +44,12 @@ def after(count: int) -> Counter[Edge]:
 
 def reached(edges: Counter[Edge]) -> set[Edge]:
     """All pairs with a path."""
-    found = set(edges)
+    pairs = set(edges)
     while True:
-        more = found | {(a, d) for a, b in found for c, d in edges if b == c}
-        if more == found:
-            return found
-        found = more
+        more = pairs | {(a, d) for a, b in pairs for c, d in edges if b == c}
+        if more == pairs:
+            return pairs
+        pairs = more
 
 
 def install(db: Any) -> tuple[Any, Any]:
@@ -97,11 +97,11 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main(place: str) -> None:
+def main(directory: str) -> None:
     """Transact until killed."""
     from kpg.spark.small_session import light
 
-    db: Any = kpg.open(place, spark=light("local[3]"), workers=2, checkpoint_bytes=4000)
+    db: Any = kpg.open(directory, spark=light("local[3]"), workers=2, checkpoint_bytes=4000)
     edges, reach = install(db)
     reader, n = reader_of(db), 0
     begin = reader.initialOffset()["time"]
@@ -110,8 +110,8 @@ def main(place: str) -> None:
         say(f"ack {n}")
         n += 1
         if n % 9 == 0:
-            begin, found = read_on(reader, begin)
-            say(f"read {begin} {json.dumps(found)}")
+            begin, changes = read_on(reader, begin)
+            say(f"read {begin} {json.dumps(changes)}")
             reader.commit({"time": begin})
 
 

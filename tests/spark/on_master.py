@@ -19,10 +19,10 @@ import kpg
 from kpg.spark.small_session import light
 
 
-def main(master: str, place: str, how: str = "") -> dict[str, object]:
+def main(master: str, directory: str, how: str = "") -> dict[str, object]:
     spark = light(master, {"spark.executor.memory": "512m", "spark.executor.cores": "2"})
     seen: dict[str, object] = {}
-    db = kpg.open(place, spark=spark, workers=2)
+    db = kpg.open(directory, spark=spark, workers=2)
     with contextlib.nullcontext(db) if how == "stop" else db:
         pids = [db.coordinator.members[rank].pid for rank in range(2)]
         seen["parents"] = len({psutil.Process(pid).parent().ppid() for pid in pids})

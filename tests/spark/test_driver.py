@@ -20,12 +20,12 @@ ACKNOWLEDGED = 40  # transactions before the kill
 SECONDS = 60.0  # that what the driver started has to end in
 
 
-def kill_amid_transactions(place: Path) -> tuple[list[str], list[psutil.Process]]:
+def kill_amid_transactions(directory: Path) -> tuple[list[str], list[psutil.Process]]:
     """Run a driver until it is killed; what it said, and the processes it had started."""
-    log = place.with_suffix(".log")
+    log = directory.with_suffix(".log")
     with open(log, "w") as file:
         process = subprocess.Popen(
-            [sys.executable, str(HERE / "driver.py"), str(place)], stdout=subprocess.PIPE, stderr=file, text=True
+            [sys.executable, str(HERE / "driver.py"), str(directory)], stdout=subprocess.PIPE, stderr=file, text=True
         )
     assert process.stdout is not None
     said: list[str] = []

@@ -26,7 +26,7 @@ def test_a_stream_into_killed_workers_inserts_every_row_once(spark, tmp_path):
     source = tmp_path / "in"
     source.mkdir()
     for number in range(FILES):
-        rows = [json.dumps({"k": number, "v": number * ROWS + each}) for each in range(ROWS)]
+        rows = [json.dumps({"k": number, "v": number * ROWS + row}) for row in range(ROWS)]
         (source / f"{number}.json").write_text("\n".join(rows))
     stream = spark.readStream.schema("k long, v long").option("maxFilesPerTrigger", 1).json(str(source))
     dice, kills = random.Random(7), 0

@@ -106,8 +106,8 @@ def test_a_running_stream_is_followed(db, spark, tmp_path):
         time.sleep(0.05)
     query.stop()
     assert len(seen) >= 3, "the answer did not move while the stream ran"
-    found = [value for (value,) in ticks.output("all ticks").rows()]
-    assert found == list(range(len(found)))
+    values = [value for (value,) in ticks.output("all ticks").rows()]
+    assert values == list(range(len(values)))
 
 
 def test_a_batch_repeated_after_a_crash_counts_once(db, spark, tmp_path):

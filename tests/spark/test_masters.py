@@ -16,10 +16,10 @@ HERE = Path(__file__).parent
 SPARK_HOME = Path(pyspark.__file__).parent
 
 
-def live(master: str, place: Path, *how: str) -> dict[str, object]:
+def live(master: str, directory: Path, *how: str) -> dict[str, object]:
     """Run a whole life of a db on a master."""
     done = subprocess.run(
-        [sys.executable, str(HERE / "on_master.py"), master, str(place), *how],
+        [sys.executable, str(HERE / "on_master.py"), master, str(directory), *how],
         capture_output=True, text=True, timeout=500, env={**os.environ, "SPARK_HOME": str(SPARK_HOME)}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -73,8 +73,8 @@ def daemon(kind: str, *arguments: str, heard: bool = False):
 def await_line(process, pattern: str) -> str:
     """What a daemon says about itself; what it says later is read too, lest it wait for a reader."""
     for line in process.stderr:
-        found = re.search(pattern, line)
-        if found:
+        match = re.search(pattern, line)
+        if match:
             threading.Thread(target=process.stderr.read, daemon=True).start()
-            return found[1]
+            return match[1]
     raise AssertionError("it ended without saying so")

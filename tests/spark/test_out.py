@@ -17,10 +17,10 @@ from tests.spark.streams import ended, going
 
 @pytest.fixture(scope="module")
 def sales(db):
-    made = db.input("sales", key="id", id=int, shop=str, amount=int)
-    made.upsert([(n, f"shop {n % 3}", n) for n in range(300)])
+    relation = db.input("sales", key="id", id=int, shop=str, amount=int)
+    relation.upsert([(n, f"shop {n % 3}", n) for n in range(300)])
     db.advance()
-    return made
+    return relation
 
 
 def readers(db):
@@ -30,12 +30,12 @@ def readers(db):
 
 def test_an_answer_is_read_as_of_the_last_complete_time(db, sales):
     per_shop = sales.group_by("shop").count().output("per shop")
-    found = per_shop.to_spark().collect()
-    assert sorted(map(tuple, found)) == [("shop 0", 100), ("shop 1", 100), ("shop 2", 100)]
+    collected = per_shop.to_spark().collect()
+    assert sorted(map(tuple, collected)) == [("shop 0", 100), ("shop 1", 100), ("shop 2", 100)]
     sales.upsert([(0, "shop 1", 0)])
     db.advance()
-    found = per_shop.to_spark().collect()
-    assert sorted(map(tuple, found)) == [("shop 0", 99), ("shop 1", 101), ("shop 2", 100)]
+    collected = per_shop.to_spark().collect()
+    assert sorted(map(tuple, collected)) == [("shop 0", 99), ("shop 1", 101), ("shop 2", 100)]
     sales.upsert([(0, "shop 0", 0)])
     db.advance()
 

@@ -12,7 +12,7 @@ def test_the_blocks_of_the_page_on_spark_run(spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text()
     namespace = {"spark": spark}
-    for found in FENCE.finditer(text):
-        line = text[: found.start("code")].count("\n")
-        code = PATHS.sub(rf'"{tmp_path}/\1', found["code"])  # Spark does not follow a change of directory
+    for block in FENCE.finditer(text):
+        line = text[: block.start("code")].count("\n")
+        code = PATHS.sub(rf'"{tmp_path}/\1', block["code"])  # Spark does not follow a change of directory
         exec(compile("\n" * line + code, str(PAGE), "exec"), namespace)

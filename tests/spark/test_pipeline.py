@@ -38,7 +38,7 @@ def test_the_java_of_a_wheel_is_started_without_the_module_it_lacks(tmp_path, mo
     real.parent.mkdir()
     real.write_text('#!/bin/sh\nfor each do echo "[$each]"; done\n')
     real.chmod(0o755)
-    made = java.wrapped(tmp_path)
+    java_home = java.wrapped(tmp_path)
     arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b", "Main"]
-    said = subprocess.run([made / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([java_home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
     assert said.split("\n")[:-1] == ["[-Xmx1g]", "[-cp]", "[a b]", "[Main]"]

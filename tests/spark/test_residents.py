@@ -16,5 +16,5 @@ def test_rows_of_a_dataframe_become_a_relation(db, spark):
     db.load("numbers", frame)
     counts = db["numbers"].group_by("k").count().output("counts")
     assert counts.rows() == [(k, 100) for k in range(10)]
-    found = counts.to_spark()
-    assert sorted(map(tuple, found.collect())) == [(k, 100) for k in range(10)]
+    frame = counts.to_spark()
+    assert sorted(map(tuple, frame.collect())) == [(k, 100) for k in range(10)]

@@ -41,8 +41,8 @@ def obey_permissions() -> None:
 class Installation:
     """A copy of the package that its user cannot write to, with the places where a cache could be."""
 
-    def __init__(self, place: Path) -> None:
-        self.package, self.home, self.temporary = place / "site", place / "home", place / "tmp"
+    def __init__(self, folder: Path) -> None:
+        self.package, self.home, self.temporary = folder / "site", folder / "home", folder / "tmp"
         shutil.copytree(ROOT / "kpg", self.package / "kpg", ignore=shutil.ignore_patterns("__pycache__"))
         for path in (self.home, self.temporary):
             path.mkdir()
@@ -55,8 +55,8 @@ class Installation:
             shutil.rmtree(cache)
         for path in (self.package, self.home, self.temporary):
             mode = 0o777 if path in places else 0o555
-            for each in (path, *path.rglob("*")):
-                each.chmod(mode if each.is_dir() else mode & 0o666)
+            for inner in (path, *path.rglob("*")):
+                inner.chmod(mode if inner.is_dir() else mode & 0o666)
 
     def run(self, code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run Python as a user for whom read-only directories are read-only."""
@@ -79,9 +79,9 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory):
-    place = tmp_path_factory.mktemp("installation")
-    yield Installation(place)
-    for path in place.rglob("*"):
+    folder = tmp_path_factory.mktemp("installation")
+    yield Installation(folder)
+    for path in folder.rglob("*"):
         if path.is_dir():
             path.chmod(0o755)
 
@@ -112,9 +112,9 @@ def test_warming_names_the_directories_that_it_tried(installation):
     assert installation.nowhere in done.stderr and "Set KPG_CACHE_DIR" in done.stderr
 
 
-@pytest.mark.parametrize("place", ["package", "home", "temporary"])
-def test_the_first_directory_that_can_be_written_is_the_cache(installation, place):
-    chosen = getattr(installation, place)
+@pytest.mark.parametrize("folder", ["package", "home", "temporary"])
+def test_the_first_directory_that_can_be_written_is_the_cache(installation, folder):
+    chosen = getattr(installation, folder)
     installation.writable(chosen, installation.temporary)
     done = installation.run("from kpg.kernels.code_cache import directory; print(directory())")
     assert Path(done.stdout.strip()).is_relative_to(chosen), done
@@ -237,8 +237,8 @@ def test_the_doctor_finds_a_python_of_spark_that_lacks_kpg(monkeypatch, tmp_path
     other.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'kpg'\" >&2; exit 1\n")
     other.chmod(0o755)
     monkeypatch.setenv("PYSPARK_PYTHON", str(other))
-    found = installation_checks.spark_python()
-    assert found.verdict == "problem" and "No module named 'kpg'" in found.fact and "Unset" in found.advice
+    finding = installation_checks.spark_python()
+    assert finding.verdict == "problem" and "No module named 'kpg'" in finding.fact and "Unset" in finding.advice
     monkeypatch.delenv("PYSPARK_PYTHON")
     assert installation_checks.spark_python().verdict == "ok"
 
@@ -253,6 +253,8 @@ def test_no_background_process_starts_soon_after_another(monkeypatch, tmp_path):
 
 
 def test_every_finding_that_is_not_ok_says_what_to_do():
-    found = list(installation_checks.findings())
-    assert {"python", "numba", "cache directory", "kernels", "java", "memory"} <= {each.subject for each in found}
-    assert all(each.advice for each in found if each.verdict == "problem")
+    findings = list(installation_checks.findings())
+    assert {"python", "numba", "cache directory", "kernels", "java", "memory"} <= {
+        finding.subject for finding in findings
+    }
+    assert all(finding.advice for finding in findings if finding.verdict == "problem")

@@ -36,10 +36,10 @@ def test_no_other_user_can_read_a_directory_whatever_the_umask(tmp_path: Path, w
             db.advance()
             db.checkpoint()
             db.advance()
-            found = modes(tmp_path / "above" / "db")
+            file_modes = modes(tmp_path / "above" / "db")
     finally:
         os.umask(before)
-    assert len(found) > 5 and not [name for name, mode in found.items() if mode & 0o077]
+    assert len(file_modes) > 5 and not [name for name, mode in file_modes.items() if mode & 0o077]
 
 
 def test_a_directory_that_exists_keeps_its_permissions(tmp_path: Path) -> None:

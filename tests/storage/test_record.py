@@ -35,11 +35,12 @@ def updates_of(rows, times, diffs, symbols):
     n = len(rows)
     numbers = np.arange(n, dtype=np.int64).reshape(1, n)
     huge = np.array([(-1) ** number * 2 ** (60 + 30 * number) for number in range(max(1, n))], object).reshape(1, -1)
-    made = {"constant": constant((-1,)), "each": numbers + 1, "huge constant": huge[:, :1] * 2**90, "huge": huge[:, :n]}
+    blocks = {"constant": constant((-1,)), "each": numbers + 1}
+    blocks |= {"huge constant": huge[:, :1] * 2**90, "huge": huge[:, :n]}
     return Updates(
         encode(SCHEMA, rows, symbols),
         constant((3,)) if times == "constant" else numbers + 2,
-        narrow(made[diffs].copy()),
+        narrow(blocks[diffs].copy()),
     )
 
 
