@@ -32,6 +32,7 @@ from kpg.api.contracts import Database, Output, Probe
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.exit_order import end_at_exit
 from kpg.api.group import Group
+from kpg.api.ordered_read import OrderedRead
 from kpg.api.recursion import Recursion
 from kpg.api.transactions import TransactionRequest, as_origin
 from kpg.api.transactions import perform as perform_together
@@ -43,7 +44,17 @@ from kpg.errors import Closed
 Result = TypeVar("Result")
 Work = tuple[Callable[[EmbeddedDatabase], Any], "Future[Any]"]
 
-THREAD_BOUND = (Database, Collection, Output, Probe, Group, Recursion, Changes, Capture)  # stay on the db's thread
+THREAD_BOUND = (
+    Database,
+    Collection,
+    Output,
+    Probe,
+    Group,
+    Recursion,
+    Changes,
+    Capture,
+    OrderedRead,
+)  # stay on the db's thread
 PLAIN = (type, Expression, UserFunction, WhenBuilder)  # cross as they are, although some are callable
 
 

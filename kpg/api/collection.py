@@ -88,6 +88,13 @@ class Collection(Uncopyable):
         kept = {name: ColumnReference(name) for name in self.schema.names}
         return self.select(**{**kept, **named})
 
+    def drop(self, *columns: str) -> Collection:
+        """Keep all columns but some."""
+        if not columns:
+            raise BadPlan("drop() of no columns", hint="Name the columns to leave out.")
+        self.schema.select(columns)
+        return self.select(*[name for name in self.schema.names if name not in columns])
+
     def rename(self, /, **names: str) -> Collection:
         """Rename columns: rename(old="new")."""
         schema = self.schema.rename(names)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kpg.algebra.order import Time, join
+from kpg.api.collection import Collection
 from kpg.api.embedded_arrangement import EmbeddedArrangement
 from kpg.api.encoding_input import EncodingInput
 from kpg.api.installed_arrangement import InstalledArrangement
@@ -196,10 +197,12 @@ class EmbeddedInput(EncodingInput):
             self.db.worker.clean_up()
             self.db.notify_followers()
 
-    def drop(self) -> None:
+    def drop(self, *columns: str) -> Any:
+        if columns:
+            return Collection.drop(self, *columns)
         self.db.check()
         if self.dropped:
-            return
+            return None
         self.db.outputs.release_abandoned()
         readers = [] if self._base is None else self._base.readers()
         if not readers and self._base is not None and self._base.users > 1:
@@ -216,6 +219,7 @@ class EmbeddedInput(EncodingInput):
         self.closed = self.dropped = True
         self.db.pending.forget(self.name)
         self.db.inputs.pop(self.name, None)
+        return None
 
 
 def member(rows: Ints, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

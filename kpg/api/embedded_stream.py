@@ -81,10 +81,12 @@ class EmbeddedStream(EmbeddedInput):
             self.db.worker.clean_up()
             self.db.notify_followers()
 
-    def drop(self) -> None:
+    def drop(self, *columns: str) -> Any:
+        if columns:
+            return Collection.drop(self, *columns)
         self.db.check()
         if self.dropped:
-            return
+            return None
         self.db.outputs.release_abandoned()
         if self._sources:
             readers = ", ".join(source.dataflow.name for source in self._sources)
@@ -92,3 +94,4 @@ class EmbeddedStream(EmbeddedInput):
         self.closed = self.dropped = True
         self.db.pending.forget(self.name)
         self.db.inputs.pop(self.name, None)
+        return None

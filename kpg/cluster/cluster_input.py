@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kpg.algebra.order import Time
+from kpg.api.collection import Collection
 from kpg.api.encoding_input import EncodingInput
 from kpg.cluster.rank_commands.input_commands import (
     ArrangeInputCommand,
@@ -128,10 +129,13 @@ class ClusterInput(EncodingInput):
             self.closed = True
             self.db.transactions.close_input(self.name)
 
-    def drop(self) -> None:
+    def drop(self, *columns: str) -> Any:
+        if columns:
+            return Collection.drop(self, *columns)
         self.db.check()
         if not self.dropped:
             self.db.outputs.release_abandoned()
             self.db.ask(DropInputCommand(self.name))
             self.closed = self.dropped = True
             self.db.forget_input(self.name)
+        return None

@@ -32,9 +32,10 @@ _INFIX: Final = dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 1) | {
     "/": 5,
     "//": 5,
     "%": 5,
+    "**": 7,
 }
 _PREFIX: Final = {"neg": "-", "~": "~"}
-_TIGHT: Final = 7  # the precedence of attributes and calls
+_TIGHT: Final = 8  # the precedence of attributes and calls
 _FUNCTIONS: Final = frozenset({"coalesce", "min_of", "max_of"})
 
 
@@ -90,6 +91,12 @@ class Expression(AggregateMethods, ABC):
     def __rmod__(self, other: object) -> Expression:
         return FunctionCall("%", (wrap(other), self))
 
+    def __pow__(self, other: object) -> Expression:
+        return FunctionCall("**", (self, wrap(other)))
+
+    def __rpow__(self, other: object) -> Expression:
+        return FunctionCall("**", (wrap(other), self))
+
     def __neg__(self) -> Expression:
         return FunctionCall("neg", (self,))
 
@@ -130,6 +137,10 @@ class Expression(AggregateMethods, ABC):
         """Return the absolute value."""
         return FunctionCall("abs", (self,))
 
+    def round(self, digits: int = 0) -> Expression:
+        """Round a number to some digits after the point: a float half to even, a decimal half away from zero."""
+        return FunctionCall("round", (self,), (digits,))
+
     def is_null(self) -> Expression:
         """Return whether the value is null; the result is never null."""
         return FunctionCall("is_null", (self,))
@@ -137,6 +148,10 @@ class Expression(AggregateMethods, ABC):
     def not_null(self) -> Expression:
         """Return the value as a type without null; a row with null fails."""
         return FunctionCall("not_null", (self,))
+
+    def fill_null(self, value: object) -> Expression:
+        """Return another value where this one is null."""
+        return FunctionCall("coalesce", (self, wrap(value)))
 
     def fails(self) -> Expression:
         """Return whether a row fails on the expression; the result itself never fails and is never null."""
@@ -227,9 +242,10 @@ class FunctionCall(Expression):
             left, right = self.arguments
             chained = binding == 1  # a < b < c has another meaning in Python
             # Between a bare constant and an expression, Python would swap the operands of a comparison.
-            as_literal = isinstance(left, Literal) and (chained or isinstance(right, Literal))
-            shown_left = repr(left) if as_literal else _show(left, binding + chained)
-            return f"{shown_left} {self.op} {_show(right, binding + 1)}"
+            to_the_right = self.op == "**"  # a ** b ** c is a ** (b ** c), and -2 ** a is -(2 ** a)
+            as_literal = isinstance(left, Literal) and (chained or to_the_right or isinstance(right, Literal))
+            shown_left = repr(left) if as_literal else _show(left, binding + (chained or to_the_right))
+            return f"{shown_left} {self.op} {_show(right, binding + (not to_the_right))}"
         if self.op in _PREFIX:
             return _PREFIX[self.op] + _show_receiver(self.arguments[0], 6)
         if self.op == "when":

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from kpg.columns.expression import Expression, FunctionCall, wrap
 
 
@@ -55,6 +57,14 @@ class StringMethods:
         """Return the text with every `old` replaced by `new`."""
         return FunctionCall("str.replace", (self._receiver, wrap(old), wrap(new)))
 
+    def matches(self, pattern: object) -> Expression:
+        """Return whether a regular expression, in Python's syntax, matches somewhere in the text."""
+        return FunctionCall("str.matches", (self._receiver, wrap(pattern)))
+
+    def replace_regex(self, pattern: object, new: object) -> Expression:
+        """Return the text with every match of a regular expression replaced by `new`, where \\1 is its first group."""
+        return FunctionCall("str.replace_regex", (self._receiver, wrap(pattern), wrap(new)))
+
     def substring(self, start: object, length: object | None = None) -> Expression:
         """Return at most `length` characters from position `start` (from 0; negative: from the end)."""
         bounds = (wrap(start),) if length is None else (wrap(start), wrap(length))
@@ -84,6 +94,15 @@ class DateMethods:
     def weekday(self) -> Expression:
         """Return the day of the week, Monday 0 to Sunday 6."""
         return FunctionCall("dt.weekday", (self._receiver,))
+
+    def truncate(self, unit: str | datetime.timedelta) -> Expression:
+        """Return the start of the year, quarter, month, week (Monday) or day; of a timestamp also of smaller units.
+
+        Units are named, as in "hour", "minute" and "second"; a timedelta counts from 1970-01-01 00:00 UTC.
+        """
+        if isinstance(unit, datetime.timedelta):
+            unit = f"{unit // datetime.timedelta(microseconds=1)} microseconds"
+        return FunctionCall("dt.truncate", (self._receiver,), (unit,))
 
     def hour(self) -> Expression:
         """Return the hour of a timestamp, 0 to 23."""

@@ -2,6 +2,8 @@
 
     bits("band", a, b)       on int64 and uint64; shifts take the count modulo 64, "bshru" fills with zeros
     power(a, b)              of integers: exact, or the row fails; a negative exponent rounds towards zero
+    a ** b                   the same, but a negative exponent fails; of other numbers as float64
+    a.round(digits)          a float half to even, a decimal half away from zero, an integer stays
     math("sin", x)           on float64, as in C: outside of its domain the result is NaN
     parse_number(text, t)    text in decimal, or behind 0x or 0b, with a sign in front; other text fails its row
 
@@ -25,13 +27,15 @@ from kpg.columns.bound_nodes import (
     adapt_all,
     any_nullable,
 )
+from kpg.columns.casts import cast
 from kpg.columns.coercion import as_float, common_type, refuse
 from kpg.columns.column_types.uint64_type import from_unsigned_lane, to_unsigned_lane
 from kpg.columns.expression import Expression, FunctionCall, wrap
 from kpg.columns.overflow import Checked
-from kpg.columns.schema import FLOAT64, Type
+from kpg.columns.schema import FLOAT64, Type, decimal
 from kpg.columns.text import PerValueNode
 from kpg.columns.updates import Ints
+from kpg.columns.wide_integers import MAX_DIGITS
 
 _SHIFT_MASK: Final = 63  # counts of shifts are taken modulo the 64 bits of a number
 MATH: Final[dict[str, Callable[[Any], Any]]] = {
@@ -108,6 +112,45 @@ def bind_power(call: FunctionCall, arguments: Sequence[BoundNode], scope: Bindin
     code = scope.code("overflow", call)
     function = _unsigned_power if type_.kind == "uint64" else _power
     return PartialFunctionNode(type_, arguments, function, code)
+
+
+def bind_real_power(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind **."""
+    arguments = adapt_all(arguments, scope)
+    if not all(argument.type.is_numeric for argument in arguments):
+        refuse(call, arguments, "Only numbers have powers.")
+    if {argument.type.kind for argument in arguments} == {"int64"}:
+        code = scope.code("overflow or negative exponent", call)
+        return PartialFunctionNode(common_type(call, arguments), arguments, _power_of_natural, code)
+    if {argument.type.kind for argument in arguments} == {"uint64"}:
+        return bind_power(call, arguments, scope)
+    return TotalFunctionNode(FLOAT64.optional(any_nullable(arguments)), [*map(as_float, arguments)], _real_power)
+
+
+def _power_of_natural(a: Ints, b: Ints) -> Checked:
+    values, failed = _power(a, b)
+    return values, (b < 0) if failed is None else failed | (b < 0)
+
+
+def _real_power(a: Ints, b: Ints) -> Ints:
+    return floats.to_lane(_float_power(floats.from_lane(a), floats.from_lane(b)))
+
+
+def bind_round(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind round."""
+    (argument,), (digits,) = arguments, call.options
+    type_ = argument.type
+    if type_.kind == "float64":
+        return TotalFunctionNode(type_, arguments, partial(_on_floats, partial(np.round, decimals=digits)))
+    if type_.kind == "int64" and digits >= 0:
+        return argument
+    if type_.kind == "decimal" and digits >= type_.scale:
+        return argument
+    if type_.kind == "decimal" and digits >= 0:
+        whole = type_.precision - type_.scale + 1  # 9.9 rounds to 10
+        target = decimal(min(MAX_DIGITS, max(whole + digits, 1)), digits)
+        return cast(FunctionCall("cast", call.arguments, (target,)), arguments, scope)
+    refuse(call, arguments, "Floats, and decimals with digits from 0 on, can be rounded.")
 
 
 def _power(a: Ints, b: Ints) -> Checked:

@@ -6,12 +6,14 @@ null does not depend on its rows: only in a nullable one is -2**63 out of range.
 
 import datetime
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from kpg.columns.expression import Expression
@@ -192,6 +194,26 @@ DECIMAL_LEAVES = st.sampled_from("mn").map(column) | st.sampled_from(
 ).map(constant)
 
 
+PATTERNS = st.sampled_from(["a", "^.", "[^a]+", "(?i)B$", ""])
+
+
+def natural_power(base: int, exponent: int) -> int:
+    if exponent < 0 or (abs(base) > 1 and exponent > 64):
+        raise Fails
+    return base ** (exponent if abs(base) > 1 else min(exponent, 2 + exponent % 2))
+
+
+def real_power(base: float, exponent: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float64(base) ** np.float64(exponent))
+
+
+def as_filled(term: Term) -> Term:
+    """fill_null is coalesce with one other value."""
+    call = term.written
+    return Term(call.arguments[0].fill_null(call.arguments[1]), term.nullable, term.means)
+
+
 @cache
 def int_terms(depth: int) -> st.SearchStrategy[Term]:
     if depth == 0:
@@ -224,6 +246,8 @@ def int_terms(depth: int) -> st.SearchStrategy[Term]:
         st.builds(lambda x: strict(lambda v: v.dt.weekday(), lambda v: v.weekday(), x), DATE_LEAVES),
         st.builds(lambda x, y: strict(lambda v, w: v - w, lambda v, w: (v - w).days, x, y), DATE_LEAVES, DATE_LEAVES),
         st.builds(lambda x: in_range(strict(lambda v: v.cast(int), truncated, x)), real),
+        st.builds(lambda x, y: in_range(strict(lambda v, w: v**w, natural_power, x, y)), a, INT_LEAVES),
+        st.builds(lambda x, y: first_present(x, constant(y)), a, SMALL).map(as_filled),
     )
 
 
@@ -245,6 +269,8 @@ def float_terms(depth: int) -> st.SearchStrategy[Term]:
         st.builds(choice, bool_terms(depth - 1), a, a),
         st.builds(first_present, a, a),
         st.builds(lambda *terms: pick(max, max_of, *terms), a, a),
+        st.builds(lambda x, y: strict(lambda v, w: v**w, real_power, x, y), a, FLOAT_LEAVES),
+        st.builds(lambda x, n: strict(lambda v: v.round(n), lambda v: float(np.round(v, n)), x), a, st.integers(-1, 2)),
     )
 
 
@@ -275,6 +301,11 @@ def text_terms(depth: int) -> st.SearchStrategy[Term]:
             lambda x, y: strict(lambda v, w: v.str.replace(w, "_"), lambda v, w: v.replace(w, "_"), x, y),
             a,
             TEXT_LEAVES,
+        ),
+        st.builds(
+            lambda x, p: strict(lambda v: v.str.replace_regex(p, r"<\g<0>>"), lambda v: re.sub(p, r"<\g<0>>", v), x),
+            a,
+            PATTERNS,
         ),
         st.builds(choice, bool_terms(depth - 1), a, a),
         st.builds(first_present, a, a),
@@ -317,6 +348,9 @@ def bool_terms(depth: int) -> st.SearchStrategy[Term]:
                 (lambda v, w: v.str.starts_with(w), str.startswith),
                 (lambda v, w: v.str.ends_with(w), str.endswith),
             )
+        ),
+        st.builds(
+            lambda x, p: strict(lambda v: v.str.matches(p), lambda v: re.search(p, v) is not None, x), text, PATTERNS
         ),
     )
 

@@ -2,7 +2,7 @@
 
 import datetime
 import math
-from decimal import Context, Decimal, localcontext
+from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -149,7 +149,7 @@ def test_decimals_are_exact_or_fail(rows: list) -> None:
         assert evaluate(col("z") != 3, MONEY, [row]) == [row[2] != 3]
         for expression, scale in ((col("y").cast("decimal(5,1)"), 1), (col("x").cast("decimal(9,0)"), 0)):
             given_value = row[1] if scale else row[0]
-            rounded = round(given_value, scale) if scale else Decimal(round(given_value))
+            rounded = given_value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
             assert evaluate(expression, MONEY, [row]) == [rounded]
         assert evaluate(col("y").cast(int), MONEY, [row]) == [math.trunc(row[1])]
         assert evaluate(col("y").cast(float), MONEY, [row]) == [float(row[1])]

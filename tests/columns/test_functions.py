@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from kpg.columns.bind import bind, bind_condition
 from kpg.columns.bound_nodes import MAX_MESSAGES
+from kpg.columns.decode_column import decode_list
 from kpg.columns.expression import Expression
 from kpg.columns.functions import RowByRowWarning, coalesce, col, lit, max_of, min_of, row_udf, udf, when
-from kpg.columns.schema import Schema
+from kpg.columns.schema import Schema, decimal
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
 from kpg.errors import TypeMismatch, UndefinedName
@@ -292,3 +293,79 @@ def test_kinds_of_functions_are_named() -> None:
     with pytest.raises(TypeMismatch, match="unknown kind of udf"):
         udf(abs, returns=int, kind="pandas")
     assert repr(udf(np.hypot, returns=float)(col("x"), 1.0)) == 'hypot(col("x"), 1.0)'
+
+
+# Dates, powers, rounding and regular expressions
+
+MOMENTS = Schema.of({"at": "timestamp", "day": "date?", "m": "decimal(5,3)", "i": int, "s": str})
+
+
+def of_moments(expression, *rows):
+    symbols = Symbols()
+    data = encode(MOMENTS, list(rows), symbols)
+    bound = bind(expression, MOMENTS, symbols)
+    result = bound.evaluate(data)
+    values = decode_list(bound.type, result.values, symbols)
+    failed = [False] * len(rows) if result.failed is None else result.failed.tolist()
+    return ["fails" if bad else value for bad, value in zip(failed, values, strict=True)]
+
+
+def moment(at, m="0", i=0, s=""):
+    return (at, at.date(), Decimal(m), i, s)
+
+
+STARTS = {
+    "year": {"month": 1, "day": 1},
+    "month": {"day": 1},
+    "day": {},
+}
+
+
+@given(st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 31)))
+def test_truncation_of_dates_and_timestamps(at):
+    midnight = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    expected = {unit: midnight.replace(**fields) for unit, fields in STARTS.items()}
+    expected["quarter"] = midnight.replace(month=3 * ((at.month - 1) // 3) + 1, day=1)
+    expected["week"] = midnight - datetime.timedelta(days=at.weekday())
+    row = moment(at)
+    for unit, start in expected.items():
+        assert of_moments(col("at").dt.truncate(unit), row) == [start.replace(tzinfo=datetime.UTC)], unit
+        assert of_moments(col("day").dt.truncate(unit), row) == [start.date()], unit
+    for unit, zeros in (("hour", ("minute", "second", "microsecond")), ("second", ("microsecond",))):
+        start = at.replace(**dict.fromkeys(zeros, 0), tzinfo=datetime.UTC)
+        assert of_moments(col("at").dt.truncate(unit), row) == [start]
+    quarter_hours = col("at").dt.truncate(datetime.timedelta(minutes=15))
+    start = at.replace(minute=at.minute // 15 * 15, second=0, microsecond=0, tzinfo=datetime.UTC)
+    assert of_moments(quarter_hours, row) == [start]
+
+
+def test_decimals_round_half_away_from_zero_and_keep_room():
+    row = moment(datetime.datetime(2020, 1, 1), "99.995")
+    assert bind(col("m").round(2), MOMENTS, Symbols()).type == decimal(5, 2)
+    assert of_moments(col("m").round(2), row) == [Decimal("100.00")]
+    assert of_moments(col("m").round(3), row) == [Decimal("99.995")]
+    assert of_moments(col("m").round(), row) == [Decimal(100)]
+    assert of_moments(col("i").round(2), row) == [0]
+    with pytest.raises(TypeMismatch, match="'round' does not fit string"):
+        bind(col("s").round(), MOMENTS, Symbols())
+
+
+def test_powers_and_patterns_that_fail():
+    row = moment(datetime.datetime(2020, 1, 1), "2", -1, "(")
+    assert of_moments(lit(2) ** col("i"), row) == ["fails"]
+    assert of_moments(lit(2.0) ** col("i"), row) == [0.5]
+    assert of_moments(col("m") ** 2, row) == [4.0]
+    assert of_moments(lit("a(").str.matches(col("s")), row) == ["fails"]
+    assert of_moments(col("s").str.replace_regex(r"(.)", r"\1\1"), row) == ["(("]
+    for wrong in (col("s").str.matches("("), col("s").str.replace_regex("a", r"\2")):
+        with pytest.raises(TypeMismatch, match="not a regular expression"):
+            bind(wrong, MOMENTS, Symbols())
+    with pytest.raises(TypeMismatch, match="does not fit"):
+        bind(col("day").dt.truncate("hour"), MOMENTS, Symbols())
+
+
+def test_powers_print_as_they_are_written():
+    written = ['-col("a") ** 2', '(-col("a")) ** 2', 'col("a") ** col("b") ** 2', '(col("a") ** col("b")) ** 2']
+    written += ['lit(-2) ** col("a")', 'col("a") * col("b") ** 2', 'col("a").round(2)', 'col("a") ** (-col("b"))']
+    for text in written:
+        assert repr(eval(text)) == text

@@ -18,6 +18,7 @@ from kpg.api.collection import Collection
 from kpg.api.contracts.input_contract import Input
 from kpg.api.output_table import OutputTable
 from kpg.api.recursion import Recursion
+from kpg.api.table_files import read_csv_table, read_parquet_table, schema_of_file
 from kpg.api.times import as_frontier, as_time, show_frontier
 from kpg.api.uncopyable import Uncopyable
 from kpg.columns.schema_forms import schema_of
@@ -157,6 +158,36 @@ class Database(Uncopyable, ABC):
         from kpg.api.time_domain import TimeDomain
 
         return TimeDomain(self, name, start)
+
+    def read_csv(
+        self,
+        name: str,
+        path: str | PathLike[str],
+        /,
+        *,
+        key: str | Sequence[str] | None = None,
+        delimiter: str = ",",
+        **columns: Any,
+    ) -> Input:
+        """Create an input with the columns of a CSV file, and insert its rows; they count from the next advance on.
+
+        Types are those that fit the values, or those of `columns`, which are then the only ones that are read.
+        """
+        table = read_csv_table(path, columns, delimiter)
+        return self._input_of_table(name, table, key, columns)
+
+    def read_parquet(
+        self, name: str, path: str | PathLike[str], /, *, key: str | Sequence[str] | None = None, **columns: Any
+    ) -> Input:
+        """Create an input with the columns of a Parquet file, or some of them, and insert its rows."""
+        return self._input_of_table(name, read_parquet_table(path, columns), key, columns)
+
+    def _input_of_table(
+        self, name: str, table: Any, key: str | Sequence[str] | None, columns: Mapping[str, Any]
+    ) -> Input:
+        source = self.input(name, schema_of_file(table, columns), key=key)
+        source.insert(table)
+        return source
 
     def values(self, rows: Iterable[Sequence[Any]], schema: Any = None, /, **columns: Any) -> Collection:
         """Return a collection of constant rows: `db.values([("a", 1), ("b", 2)], key=str, rank=int)`."""

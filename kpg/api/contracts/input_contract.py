@@ -80,8 +80,11 @@ class Input(SourceCollection):
         """Declare that no more rows will be inserted; the inserted rows stay, and answers still include them."""
 
     @abstractmethod
-    def drop(self) -> None:
-        """Delete the relation and its rows; refused while a query reads it."""
+    def drop(self, *columns: str) -> Any:
+        """Delete the relation and its rows; refused while a query reads it.
+
+        With columns, nothing is deleted: return the collection without these columns, as for any collection.
+        """
 
     def __repr__(self) -> str:
         return f"Input({self.name!r}, {self.schema!r})"

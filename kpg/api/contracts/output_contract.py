@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.api.contracts.releasable import Releasable
+from kpg.api.ordered_read import OrderedRead, polars_frame
 from kpg.api.uncopyable import Uncopyable
+from kpg.columns.order_key import OrderBy
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.errors import KpgError
@@ -62,6 +64,22 @@ class Output(Uncopyable, Releasable):
     def to_pandas(self, as_of: Any = None) -> Any:
         """Return the rows as of a time as a pandas DataFrame."""
         return self.snapshot(as_of).to_pandas()
+
+    def to_polars(self, as_of: Any = None) -> Any:
+        """Return the rows as of a time as a polars DataFrame."""
+        return polars_frame(self.snapshot(as_of))
+
+    def sort(self, *by: OrderBy) -> OrderedRead:
+        """Read the rows in an order: sort("-age", "name").rows()."""
+        return OrderedRead(self).sort(*by)
+
+    def limit(self, size: int, offset: int = 0) -> OrderedRead:
+        """Read at most `size` rows after the first `offset`, in the order of all columns or of a later `sort`."""
+        return OrderedRead(self).limit(size, offset)
+
+    def head(self, size: int = 5) -> OrderedRead:
+        """Read the first rows, in the order of all columns or of a `sort` that follows."""
+        return OrderedRead(self).head(size)
 
     @abstractmethod
     def frontier(self) -> Frontier:
