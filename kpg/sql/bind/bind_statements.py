@@ -8,17 +8,33 @@ A data change is bound as a query with the rows that it concerns. The caller run
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from kpg.sql.catalog.entries import SqlCatalog, TableEntry
+from kpg.errors import ProgramError
+from kpg.sql.bind.bind_changes import DeleteBinder, InsertBinder, UpdateBinder
+from kpg.sql.bind.bind_context import BindContext, Parameters, value_of
+from kpg.sql.bind.bind_expressions import ExpressionBinder
+from kpg.sql.bind.bind_queries import bind_query_node
+from kpg.sql.bind.bound_changes import BoundDelete, BoundInsert, BoundUpdate
+from kpg.sql.bind.coercions import coerce, resolved
+from kpg.sql.bind.common_tables import CommonTables
+from kpg.sql.bind.name_scopes import NamedValue, NameScope, RangeTable
+from kpg.sql.bind.typed_outputs import typed
+from kpg.sql.catalog.entries import SqlCatalog
+from kpg.sql.parse.sql_failures import not_supported, sql_failure
 from kpg.sql.parse.sql_statements import DeleteStatement, InsertStatement, SyntaxTree, UpdateStatement
-from kpg.sql.relational.relations import BoundRelation, Query
-from kpg.sql.relational.scalars import Column, Scalar
+from kpg.sql.relational.references import all_scalars, referenced_columns
+from kpg.sql.relational.relations import Query
+from kpg.sql.relational.scalars import SUBQUERIES, Column, Scalar
+from kpg.sql.relational.verify_relations import verify_query, verify_relation
 from kpg.sql.sql_types import SqlType
 
-Parameters: TypeAlias = Mapping[str, Any]
+Clause: TypeAlias = Literal["default", "check", "as of", "expression"]
+CLAUSE_NAMES: dict[Clause, str] = {
+    "default": "DEFAULT expressions", "check": "check constraints", "as of": "AS OF", "expression": "expressions",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,80 +45,18 @@ class NamedColumns:
     columns: tuple[Column, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BoundReturning:
-    """RETURNING: a name and a scalar for each column of the result."""
-
-    names: tuple[str, ...]
-    values: tuple[Scalar, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BoundConflict:
-    """ON CONFLICT: what becomes of a row whose key is present.
-
-    `existing` and `excluded` have a column for each column of the table: the present row, and the one to insert. DO
-    NOTHING has no `row`. DO UPDATE has a `row` with one scalar for each column of the table, over both, where
-    `condition` is true. `target` is empty if the statement has none, and otherwise is the primary key in any order.
-    """
-
-    target: tuple[str, ...]
-    existing: tuple[Column, ...]
-    excluded: tuple[Column, ...]
-    row: tuple[Scalar, ...] | None
-    condition: Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class BoundInsert:
-    """INSERT. `rows` has a column for each column of the table, with its type; defaults are filled in.
-
-    A column that its identity numbers has `None` in `given`, and `rows` has null for it: the caller numbers the rows.
-    `returning` refers to the columns `written`: one for each column of the table, as it was written.
-    """
-
-    table: TableEntry
-    rows: BoundRelation
-    given: tuple[bool, ...]
-    on_conflict: BoundConflict | None
-    written: tuple[Column, ...]
-    returning: BoundReturning | None
-
-
-@dataclass(frozen=True, slots=True)
-class BoundUpdate:
-    """UPDATE. `rows` has the columns `old`, then `new`, one for each column of the table, then those of RETURNING.
-
-    There is a row for each match of a row of the table: several matches of one row are an error for the caller.
-    `returning` has the names of its columns, which are the last ones of `rows`; None if there is no RETURNING.
-    """
-
-    table: TableEntry
-    rows: BoundRelation
-    old: tuple[Column, ...]
-    new: tuple[Column, ...]
-    returning: tuple[str, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class BoundDelete:
-    """DELETE. `rows` has the columns `old`, one for each column of the table, then those of RETURNING.
-
-    A row of the table that matches several rows of USING is there several times, and is deleted once.
-    """
-
-    table: TableEntry
-    rows: BoundRelation
-    old: tuple[Column, ...]
-    returning: tuple[str, ...] | None
-
-
-def bind_query(tree: SyntaxTree, catalog: SqlCatalog, parameters: Parameters | None = None) -> Query:
+def bind_query(
+    tree: SyntaxTree, catalog: SqlCatalog, parameters: Parameters | None = None, *, standing: bool = True
+) -> Query:
     """Bind a query. Views that are not installed are replaced by their text; installed ones are scanned.
 
-    The order of the query is in `Query.order` and is not part of the relation, unless it has a limit.
+    The order of the query is in `Query.order` and is not part of the relation, unless it has a limit. A `standing`
+    query refuses functions whose value changes by itself, such as random() and now().
     """
-    raise NotImplementedError
+    context = context_of(tree, catalog, parameters, standing)
+    query = typed(bind_query_node(tree.node, NameScope(None, CommonTables()), context)).query()
+    verify_query(query)
+    return query
 
 
 def bind_scalar(
@@ -112,26 +66,70 @@ def bind_scalar(
     parameters: Parameters | None = None,
     *,
     target: SqlType | None = None,
-    clause: Literal["default", "check", "as of", "expression"] = "expression",
+    clause: Clause = "expression",
 ) -> Scalar:
     """Bind an expression over columns: a default, the condition of a check, an epoch.
 
     With `target`, the scalar is cast as an assignment to a column of that type is. `clause` says what is allowed:
     a default has no columns, and neither it nor a check has subqueries or aggregates.
     """
-    raise NotImplementedError
+    context = context_of(tree, catalog, parameters, standing=clause == "check")
+    scope = NameScope(None, CommonTables(), clause=CLAUSE_NAMES[clause])
+    for table in tables:
+        columns = tuple(NamedValue(column.name, value_of(column)) for column in table.columns)
+        scope.tables.append(RangeTable(table.table, columns))
+        scope.visible += columns
+        scope.owned |= set(table.columns)
+    scalar = (
+        resolved(ExpressionBinder(scope, context).bind(tree.node))
+        if target is None
+        else coerce(ExpressionBinder(scope, context).bind(tree.node), target, "assignment", tree.span)
+    )
+    check_clause(scalar, clause, tree)
+    return scalar
+
+
+def check_clause(scalar: Scalar, clause: Clause, tree: SyntaxTree) -> None:
+    """Refuse what a clause may not have."""
+    name = CLAUSE_NAMES[clause]
+    if clause != "expression" and any(isinstance(part, SUBQUERIES) for part in all_scalars(scalar)):
+        raise not_supported(f"a subquery in {name}", tree.span)
+    if clause in ("default", "as of") and referenced_columns(scalar):
+        raise sql_failure(ProgramError, f"cannot use column reference in {name}", tree.span, "0A000")
 
 
 def bind_insert(statement: InsertStatement, catalog: SqlCatalog, parameters: Parameters | None = None) -> BoundInsert:
     """Bind INSERT: its rows in the columns of the table, what a conflict does, and what it returns."""
-    raise NotImplementedError
+    bound = InsertBinder(statement, context_of(statement, catalog, parameters, False)).bind()
+    verify_relation(bound.rows)
+    return bound
 
 
 def bind_update(statement: UpdateStatement, catalog: SqlCatalog, parameters: Parameters | None = None) -> BoundUpdate:
     """Bind UPDATE: old and new rows of all matches, and what it returns."""
-    raise NotImplementedError
+    bound = UpdateBinder(statement, context_of(statement, catalog, parameters, False)).bind()
+    verify_relation(bound.rows)
+    return bound
 
 
 def bind_delete(statement: DeleteStatement, catalog: SqlCatalog, parameters: Parameters | None = None) -> BoundDelete:
     """Bind DELETE: the rows to delete, and what it returns."""
-    raise NotImplementedError
+    bound = DeleteBinder(statement, context_of(statement, catalog, parameters, False)).bind()
+    verify_relation(bound.rows)
+    return bound
+
+
+def context_of(
+    part: SyntaxTree | InsertStatement | UpdateStatement | DeleteStatement,
+    catalog: SqlCatalog,
+    parameters: Parameters | None,
+    standing: bool,
+) -> BindContext:
+    """Return the context of a statement or tree."""
+    return BindContext(part.span.source, catalog, parameters or {}, bind_query_node, standing)
+
+
+__all__ = [
+    "BoundDelete", "BoundInsert", "BoundUpdate", "NamedColumns", "Parameters", "bind_delete", "bind_insert",
+    "bind_query", "bind_scalar", "bind_update",
+]  # fmt: skip

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from kpg.sql.relational.scalars import TRUE, AggregateCall, Column, Scalar, SortKey
+from kpg.sql.relational.scalars import TRUE, AggregateCall, Column, ColumnValue, Scalar, SortKey
 
 JoinKind: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "mark", "single"]
 
@@ -180,11 +180,24 @@ class BoundRecursion(BoundRelation):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A whole query: its relation, the names of its result columns, and the order of reads."""
+    """A whole query: its relation, the names of its result columns, and the order of reads.
+
+    The result is the first columns of the relation, one for each name. Further columns serve the order only.
+    """
 
     relation: BoundRelation
     names: tuple[str, ...]
     order: tuple[SortKey, ...] = ()
+
+
+def without_order(query: Query) -> Query:
+    """Return a query without its order, and without the columns that serve the order only: what a view keeps."""
+    relation = query.relation
+    kept = relation.columns[: len(query.names)]
+    if len(kept) < len(relation.columns):
+        values = tuple(ColumnValue(column, type=column.type) for column in kept)
+        relation = Project(kept, relation, values)
+    return Query(relation, query.names)
 
 
 def inputs(relation: BoundRelation) -> tuple[BoundRelation, ...]:

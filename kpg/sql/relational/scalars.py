@@ -161,6 +161,7 @@ class SubqueryArray(Scalar):
 
     query: BoundRelation
     column: Column
+    order: tuple[SortKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

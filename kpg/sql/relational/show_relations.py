@@ -44,6 +44,7 @@ from kpg.sql.relational.scalars import (
     Not,
     Or,
     Parameter,
+    SameValue,
     Scalar,
     ScalarCall,
     SortKey,
@@ -215,6 +216,8 @@ class RelationPrinter:
                 return f"not {self.part(scalar.term)}"
             case IsNull():
                 return f"{self.part(scalar.argument)} is null"
+            case SameValue():
+                return f"{self.part(scalar.left)} is not distinct from {self.part(scalar.right)}"
             case Case():
                 branches = [f"when {self.scalar(test)} then {self.scalar(value)}" for test, value in scalar.branches]
                 return f"case {' '.join(branches)} else {self.scalar(scalar.otherwise)} end"
@@ -223,7 +226,8 @@ class RelationPrinter:
             case SubqueryValue():
                 return f"value of {self.column(scalar.column)} in {self.inner(scalar.query)}"
             case SubqueryArray():
-                return f"array of {self.column(scalar.column)} in {self.inner(scalar.query)}"
+                order = f" ordered by {self.keys(scalar.order)}" if scalar.order else ""
+                return f"array of {self.column(scalar.column)}{order} in {self.inner(scalar.query)}"
             case Exists():
                 return f"exists {self.inner(scalar.query)}"
             case AnyRow():

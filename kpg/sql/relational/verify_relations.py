@@ -37,6 +37,7 @@ from kpg.sql.relational.scalars import (
     IsNull,
     Not,
     Or,
+    SameValue,
     Scalar,
     ScalarCall,
     SortKey,
@@ -51,7 +52,7 @@ Scope = frozenset[Column]
 
 def verify_query(query: Query) -> None:
     """Assert that a whole query is consistent."""
-    assert len(query.names) == len(query.relation.columns), "a query has a name for each column"
+    assert len(query.names) <= len(query.relation.columns), "a query has a column for each name"
     verifier = Verifier()
     verifier.relation(query.relation, frozenset())
     verifier.keys(query.order, frozenset(query.relation.columns))
@@ -244,10 +245,12 @@ class Verifier:
                 self.boolean(condition)
                 self.same_type(scalar, value.type)
             self.same_type(scalar, scalar.otherwise.type)
+        elif isinstance(scalar, SameValue):
+            assert scalar.left.type == scalar.right.type, f"{scalar.left.type} and {scalar.right.type} are compared"
         elif isinstance(scalar, Coalesce):
             for argument in scalar.arguments:
                 self.same_type(scalar, argument.type)
-        assert not isinstance(scalar, (And, Or, Not, IsNull)) or scalar.type == BOOLEAN
+        assert not isinstance(scalar, (And, Or, Not, IsNull, SameValue)) or scalar.type == BOOLEAN
         for part in parts(scalar):
             self.scalar(part, scope)
 
@@ -270,6 +273,8 @@ class Verifier:
             assert scalar.column in scalar.query.columns, "the column of a subquery"
             expected = scalar.type.element if isinstance(scalar, SubqueryArray) else scalar.type
             assert expected == scalar.column.type, "the type of a subquery"
+            if isinstance(scalar, SubqueryArray):
+                self.keys(scalar.order, frozenset(scalar.query.columns) | scope)
         else:
             assert scalar.type == BOOLEAN
         if isinstance(scalar, AnyRow):

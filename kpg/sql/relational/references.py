@@ -1,0 +1,91 @@
+"""References of scalars and relations: which columns they mention, and how to replace what they mention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from kpg.sql.relational.relations import BoundRelation, Definition
+from kpg.sql.relational.scalars import (
+    AggregateCall,
+    Column,
+    ColumnValue,
+    Scalar,
+    SortKey,
+)
+
+Part = TypeVar("Part")
+
+
+def referenced_columns(part: Scalar | BoundRelation) -> set[Column]:
+    """Return all columns that a scalar or relation mentions, inside subqueries too. A relation's own are included."""
+    return {scalar.column for scalar in all_scalars(part) if isinstance(scalar, ColumnValue)}
+
+
+def all_scalars(part: Any) -> Iterator[Scalar]:
+    """Yield every scalar within a scalar or relation, inside subqueries too; a shared node is visited once."""
+    seen: set[int] = set()
+    stack = [part]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, BoundRelation):
+            if id(current) in seen:
+                continue
+            seen.add(id(current))
+        if isinstance(current, Scalar):
+            yield current
+        if isinstance(current, (BoundRelation, Scalar, SortKey, AggregateCall, Definition)):
+            stack.extend(getattr(current, entry.name) for entry in fields(current))
+        elif isinstance(current, tuple):
+            stack.extend(current)
+
+
+class ScalarReplacement:
+    """Replaces scalars everywhere within scalars and relations. Columns and shared nodes keep their identity.
+
+    `function` returns a replacement, or None to look inside. Whether a scalar is inside a subquery is `depth` > 0.
+    """
+
+    def __init__(self, function: Callable[[Scalar, int], Scalar | None]) -> None:
+        self.function = function
+        self.relations: dict[int, tuple[BoundRelation, BoundRelation]] = {}
+
+    def scalar(self, scalar: Scalar, depth: int = 0) -> Scalar:
+        """Return a scalar with replacements."""
+        found = self.function(scalar, depth)
+        return self.parts(scalar, depth) if found is None else found
+
+    def relation(self, relation: BoundRelation, depth: int) -> BoundRelation:
+        """Return a relation with replacements; the same one if there are none."""
+        if id(relation) not in self.relations:
+            self.relations[id(relation)] = (relation, self.parts(relation, depth))
+        return self.relations[id(relation)][1]
+
+    def parts(self, whole: Part, depth: int) -> Part:
+        """Return a dataclass with replacements in its fields."""
+        changed = {}
+        for entry in fields(whole):  # type: ignore[arg-type]
+            old = getattr(whole, entry.name)
+            new = self.part(old, depth)
+            if new is not old:
+                changed[entry.name] = new
+        return replace(whole, **changed) if changed else whole  # type: ignore[type-var]
+
+    def part(self, value: Any, depth: int) -> Any:
+        """Return the value of a field with replacements."""
+        if isinstance(value, Scalar):
+            return self.scalar(value, depth)
+        if isinstance(value, BoundRelation):
+            return self.relation(value, depth + 1)
+        if isinstance(value, (SortKey, AggregateCall, Definition)):
+            return self.parts(value, depth)
+        if isinstance(value, tuple):
+            new = tuple(self.part(member, depth) for member in value)
+            return value if all(a is b for a, b in zip(new, value, strict=True)) else new
+        return value
+
+
+def mentions(part: Scalar | BoundRelation, columns: Iterable[Column]) -> bool:
+    """Return whether a scalar or relation mentions one of some columns."""
+    return not referenced_columns(part).isdisjoint(columns)
