@@ -234,6 +234,8 @@ def statistics_of(
 def statistic_type(aggregate: ColumnAggregate, type_: Type) -> Type:
     """Return the type of a statistic of values of a type."""
     if aggregate.kind in ("variance", "stddev"):
+        if " " in aggregate.option:  # the scale of an exact result
+            return decimal(MAX_DIGITS, int(aggregate.option.split(" ")[1])).optional()
         return FLOAT64.optional(type_.nullable or aggregate.option == "sample")
     if aggregate.option.startswith("between"):
         return FLOAT64.optional(type_.nullable)

@@ -30,7 +30,7 @@ class ColumnAggregate:
     argument: Expression | None = None
     where: Any = None
     distinct: bool = False
-    option: str = ""  # the fraction and form of a quantile, the separator of text, "sample" or "population"
+    option: str = ""  # form and fraction of a quantile, separator of text, "sample" or "population" and digits
     order: tuple[OrderKey, ...] = ()
     hierarchical: bool = False
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kpg.algebra.order import Time
+from kpg.columns.selection import keep
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import TooManyRounds
@@ -50,11 +52,12 @@ class Leave(Operator):
 
 
 class Feedback(Operator):
-    """Send the result of a loop's body in the next round. Raise TooManyRounds beyond a limit."""
+    """Send the result of a loop's body in the next round. Beyond a limit, raise TooManyRounds, or stop."""
 
-    def __init__(self, name: str, max_rounds: int) -> None:
+    def __init__(self, name: str, max_rounds: int, stops: bool = False) -> None:
         super().__init__(name)
         self.max_rounds = max_rounds
+        self.stops = stops
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
@@ -65,12 +68,22 @@ class Feedback(Operator):
                 later = updates.times.copy()
                 later[-1] += 1
                 if int(later[-1].max()) > self.max_rounds:
+                    if self.stops:
+                        self._send_before_limit(Updates(updates.data, later, updates.diffs), times)
+                        continue
                     raise TooManyRounds(
                         f"{self.name} did not reach a fixed point within {self.max_rounds} rounds",
                         hint="Check that the recursion ends, or allow more with max_rounds=.",
                     )
                 self.send(Updates(updates.data, later, updates.diffs), times)
         return False
+
+    def _send_before_limit(self, updates: Updates, times: tuple[Time, ...]) -> None:
+        """Send only the updates of allowed rounds."""
+        kept = keep(updates, np.broadcast_to(updates.times[-1] <= self.max_rounds, (len(updates),)))
+        allowed = tuple(time for time in times if time[-1] <= self.max_rounds)
+        if len(kept):
+            self.send(kept, allowed)
 
 
 def append_zero(times: Ints) -> Ints:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -122,10 +124,35 @@ def _mode(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbols: S
 
 
 def _variance(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbols: Symbols) -> Any:
-    variance = variance_of_values(decode_list(type_, values, symbols), counts.tolist(), wanted.option == "sample")
+    sample = wanted.option.startswith("sample")
+    decoded = decode_list(type_, values, symbols)
+    if wanted.type_.kind == "decimal":
+        exact = variance_ratio(decoded, counts.tolist(), sample)
+        return NULL if exact is None else encode_value(wanted.type_, rounded(exact, wanted), symbols)
+    variance = variance_of_values(decoded, counts.tolist(), sample)
     if variance is None:
         return NULL
     return encode_value(wanted.type_, math.sqrt(variance) if wanted.kind == "stddev" else variance, symbols)
+
+
+def rounded(variance: Fraction, wanted: Statistic) -> Decimal:
+    """Return a variance or its root with the digits of a decimal type, halves away from zero."""
+    scale = wanted.type_.scale
+    if wanted.kind == "variance":
+        return Decimal(math.floor(variance * 10**scale + Fraction(1, 2))).scaleb(-scale)
+    doubled = math.isqrt(math.floor(variance * 4 * 100**scale))  # twice the root, rounded down
+    return Decimal((doubled + 1) // 2).scaleb(-scale)
+
+
+def variance_ratio(values: Sequence[Any], counts: Sequence[int], sample: bool) -> Fraction | None:
+    """Return the variance of decimals or integers with counts, exactly; None of a sample of one."""
+    size = sum(counts)
+    if size == sample:
+        return None
+    pairs = [(Fraction(value), count) for value, count in zip(values, counts, strict=True)]
+    total = sum(value * count for value, count in pairs)
+    squares = sum(value * value * count for value, count in pairs)
+    return Fraction(size * squares - total * total) / (size * (size - sample))
 
 
 def variance_of_values(values: Sequence[Any], counts: Sequence[int], sample: bool) -> float | None:

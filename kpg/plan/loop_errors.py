@@ -64,7 +64,7 @@ def collect_errors(renderer: Renderer, errors: list[Rendered]) -> Rendered | Non
 def errors_of_all_rounds(renderer: Renderer, errors: Rendered, loop: nodes.Loop) -> Rendered:
     """Accumulate the errors of all rounds: each round has its own errors and those of the round before."""
     depth = errors.stream.depth
-    feedback = Feedback(f"errors of {loop.name}", loop.max_rounds)
+    feedback = Feedback(f"errors of {loop.name}", loop.max_rounds, loop.stops)
     earlier = renderer.dataflow.add(feedback, depth=depth)
     renderer.dataflow.add_input(feedback, depth, step_round(depth))
     all_rounds = replace(errors, stream=errors.stream.concat(earlier), placed=None)

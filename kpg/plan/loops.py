@@ -26,7 +26,7 @@ def render_variable(renderer: Renderer, node: nodes.VariableNode) -> tuple[Rende
     """Return the stream of a variable, and its feedback operator, which has no input yet."""
     loop = node.loop
     depth = renderer.context.depth + loop.depth()
-    feedback = iterate.Feedback(loop.name, loop.max_rounds)
+    feedback = iterate.Feedback(loop.name, loop.max_rounds, loop.stops)
     stream = renderer.dataflow.add(feedback, depth=depth)
     renderer.dataflow.add_input(feedback, depth, summary.step_round(depth))
     if node.source is not None:

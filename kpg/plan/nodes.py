@@ -31,12 +31,14 @@ class Loop:
     """A recursion: variables defined by each other, and the maximum number of rounds.
 
     `declarative` says that only the fixed point has a meaning, and the rounds before it have none. Errors of rows that
-    the fixed point does not hold then do not count.
+    the fixed point does not hold then do not count. A loop that `stops` has the values of its last round as its result,
+    instead of an error, if it has not reached a fixed point by then.
     """
 
     name: str
     max_rounds: int
     declarative: bool = False
+    stops: bool = False
     definitions: dict[VariableNode, PlanNode | None] = field(default_factory=dict)
     _inside: set[Loop] = field(default_factory=set)
     _left: bool = False

@@ -137,6 +137,7 @@ class PlanWriter:
             "name": loop.name,
             "max_rounds": loop.max_rounds,
             "declarative": loop.declarative,
+            "stops": loop.stops,
             "inside": [self.loops[outer] for outer in loop._inside if outer in self.loops],
             "definitions": [
                 [self.numbers[variable], self.numbers[loop.definition(variable)]] for variable in loop.definitions
@@ -206,7 +207,7 @@ class PlanReader:
         self.document = document
         self.host = host
         self.loops = [
-            nodes.Loop(str(loop["name"]), int(loop["max_rounds"]), bool(loop["declarative"]))
+            nodes.Loop(str(loop["name"]), int(loop["max_rounds"]), bool(loop["declarative"]), bool(loop["stops"]))
             for loop in document["loops"]
         ]
         self.nodes: list[nodes.PlanNode] = []

@@ -65,7 +65,7 @@ class RelationalOracle:
 
     def _functionscan(self, node: r.FunctionScan, outer: Environment) -> list[Row]:
         values = [self.value(scalar, outer) for scalar in node.arguments]
-        found = [tuple(row) for row in node.function.rows(*values)]
+        found = [] if None in values else [tuple(row) for row in node.function.rows(*values)]
         return [(*row, number) for number, row in enumerate(found, 1)] if node.ordinality else found
 
     def _variablescan(self, node: r.VariableScan, outer: Environment) -> list[Row]:
@@ -226,10 +226,10 @@ class RelationalOracle:
             same = all(Counter(before[key]) == Counter(after[key]) for key in after)
             if (replaced and same) or (not replaced and not any(after.values())):
                 break
-            if node.limit is not None and rounds >= node.limit:
-                if node.error_at_limit:
-                    raise RowFailure("the recursion did not end within its limit")
+            if node.limit is not None and rounds >= node.limit and not node.error_at_limit:
                 break
+            if node.limit is not None and rounds > node.limit:
+                raise RowFailure("the recursion did not end within its limit")
             if rounds > 1000:
                 raise RowFailure("the recursion does not end")
         self.variables.update(totals)

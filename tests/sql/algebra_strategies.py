@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kpg.sql.functions.function import AggregateFunction, Function
+from kpg.sql.functions.function import AggregateFunction, Function, TableFunction
 from kpg.sql.relational import relations as r
 from kpg.sql.relational import scalars as s
 from kpg.sql.sql_types import BIGINT, BOOLEAN
@@ -25,6 +25,9 @@ COMPARISONS = {
     "<": Function("<", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] < args[1]),
     ">=": Function(">=", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] >= args[1]),
 }
+SERIES = TableFunction(
+    "series", (BIGINT, BIGINT), lambda types: (BIGINT,), lambda a, b: [(n,) for n in range(a, b + 1)]
+)
 AGGREGATES = {
     "count": AggregateFunction("count", (), BIGINT, "count"),
     "count of": AggregateFunction("count", (BIGINT,), BIGINT, "count"),
@@ -83,7 +86,18 @@ class AlgebraGenerator:
         if depth <= 0:
             return self.source(outer)
         kind = self.choose(
-            "filter", "filter", "project", "join", "join", "aggregate", "set", "distinct", "top", "source"
+            "filter",
+            "filter",
+            "project",
+            "join",
+            "join",
+            "aggregate",
+            "set",
+            "distinct",
+            "top",
+            "source",
+            "function",
+            "recursion",
         )
         draw = getattr(self, kind)
         relation: r.BoundRelation = draw(outer) if kind == "source" else draw(depth - 1, outer)
@@ -95,6 +109,50 @@ class AlgebraGenerator:
             return scan(self.choose(*TABLES))
         rows = tuple((self.number((), outer, 0),) for _ in range(self.choose(0, 1, 2)))
         return r.Values((s.Column("v", BIGINT),), rows)
+
+    def function(self, depth: int, outer: Sequence[s.Column]) -> r.BoundRelation:
+        """Draw a call of a function of rows, of constants or of outer columns."""
+        arguments = (constant(self.choose(0, 1)), self.number((), outer, 0))
+        columns, ordinality = (s.Column("g", BIGINT),), None
+        if self.flip():
+            ordinality = s.Column("n", BIGINT)
+            columns = (*columns, ordinality)
+        return r.FunctionScan(columns, SERIES, arguments, ordinality)
+
+    def recursion(self, depth: int, outer: Sequence[s.Column]) -> r.BoundRelation:
+        """Draw a recursion over the rows of a relation and a table."""
+        base = self.relation(depth, outer)
+        variable = r.RecursiveVariable("v", tuple(s.Column("v", BIGINT) for _ in base.columns))
+        seen = r.VariableScan(tuple(s.Column("v", BIGINT) for _ in base.columns), variable)
+        table = scan("t")
+        step: r.BoundRelation = r.BoundJoin(
+            (*seen.columns, *table.columns),
+            "inner",
+            seen,
+            table,
+            s.And(
+                (
+                    compare("=", value_of(seen.columns[0]), value_of(table.columns[0])),
+                    self.condition(seen.columns, outer, 0),
+                ),
+                type=BOOLEAN,
+            ),
+        )
+        step = r.Project(
+            tuple(s.Column("v", BIGINT) for _ in base.columns),
+            step,
+            (value_of(table.columns[1]), *map(value_of, seen.columns[1:])),
+        )
+        kind = self.choose("union", "union", "sum", "replace")
+        limit, fails = (None, True) if kind == "union" else (self.choose(1, 2, 3), False)
+        if kind == "replace":
+            columns = tuple(s.Column("v", BIGINT) for _ in base.columns)
+            both = r.SetOperation(columns, "union", self.flip(), base, step)
+            definition = r.Definition(variable, "replace", None, both)
+        else:
+            definition = r.Definition(variable, kind, base, step)
+        body = r.VariableScan(tuple(s.Column("v", BIGINT) for _ in base.columns), variable)
+        return r.BoundRecursion(body.columns, (definition,), body, limit, fails)
 
     def filter(self, depth: int, outer: Sequence[s.Column]) -> r.BoundRelation:
         """Draw a filter."""
@@ -129,8 +187,18 @@ class AlgebraGenerator:
         inner = self.relation(depth, outer)
         keys = tuple(column for column in inner.columns if self.flip(3))
         calls = tuple(self.call(inner.columns, outer) for _ in range(self.choose(1, 1, 2, 0) if keys else 1))
-        columns = (*keys, *(s.Column(call.function.name, BIGINT) for call in calls))
-        return r.Aggregate(columns, inner, keys, calls)
+        results = tuple(s.Column(call.function.name, BIGINT) for call in calls)
+        if keys and self.flip(4):
+            return self.grouping_sets(inner, keys, calls, results)
+        return r.Aggregate((*keys, *results), inner, keys, calls)
+
+    def grouping_sets(self, inner: r.BoundRelation, keys: Any, calls: Any, results: Any) -> r.BoundRelation:
+        """Return groups by random sets of the keys."""
+        indices = tuple(range(len(keys)))
+        sets = tuple(tuple(i for i in indices if self.flip()) for _ in range(self.choose(1, 2, 3)))
+        fresh = tuple(s.Column(key.name, BIGINT) for key in keys)
+        columns = (*fresh, *results, s.Column("grouping", BIGINT))
+        return r.Aggregate(columns, inner, keys, calls, sets, (indices,))
 
     def call(self, columns: Sequence[s.Column], outer: Sequence[s.Column]) -> s.AggregateCall:
         """Draw an aggregate."""

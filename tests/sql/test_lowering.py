@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
@@ -15,6 +15,8 @@ from kpg.testing.relational_oracle import RelationalOracle, RowFailure
 from tests.sql.algebra_strategies import TABLE_ROWS, TABLES, queries
 
 Contents = dict[str, list[tuple[Any, ...]]]
+
+MAX_EXAMPLES = 40  # each installs a query, which takes longer than to answer it
 
 
 def check_standing(query: Query, epochs: list[Contents]) -> None:
@@ -42,11 +44,13 @@ def check_standing(query: Query, epochs: list[Contents]) -> None:
             assert Counter(answer.rows()) == expected
 
 
+@settings(max_examples=MAX_EXAMPLES)
 @given(queries(subqueries=True), st.lists(TABLE_ROWS, min_size=1, max_size=2))
 def test_a_query_with_subqueries_answers_as_the_algebra_says(query: Query, epochs: list[Contents]) -> None:
     check_standing(query, epochs)
 
 
+@settings(max_examples=MAX_EXAMPLES)
 @given(queries(subqueries=False), st.lists(TABLE_ROWS, min_size=1, max_size=3))
 def test_a_lowered_query_answers_as_the_algebra_says(query: Query, epochs: list[Contents]) -> None:
     check_standing(query, epochs)

@@ -41,6 +41,13 @@ def with_types(relation: LoweredRelation, types: Mapping[Column, Type]) -> Lower
     return LoweredRelation(rows, names)
 
 
+def as_wide(relation: LoweredRelation, columns: Sequence[Column], schema: Schema) -> Collection:
+    """Return some columns under the names and wider types of a schema."""
+    expressions = tuple(as_type(relation, column, type_) for column, type_ in zip(columns, schema.types, strict=True))
+    node = relation.rows.node
+    return Collection(relation.rows.db, nodes.SelectNode(schema, node.loops, node, expressions))
+
+
 def type_of(relation: LoweredRelation, column: Column) -> Type:
     """Return the column type of a column."""
     return relation.rows.schema.type_of(relation.names[column])

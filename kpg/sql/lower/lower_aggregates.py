@@ -1,88 +1,164 @@
-"""Lower groups: keys and aggregates.
+"""Lower groups: the keys, and the aggregates of each group, as the engine's aggregates of expressions.
 
-Nulls are skipped, and values on which FILTER is not true count as null. Without keys there is one group even if there
-is no row: a row of nulls is added, which no aggregate counts.
+The engine skips nulls, counts values only where FILTER is true, and gives counts of 0 and nulls for no rows at all if
+there are no keys. What differs in SQL is computed from its results: an average of exact numbers is their sum divided by
+their count, with the digits of a numeric quotient.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
 from kpg.api.collection import Collection
+from kpg.columns.column_aggregates import ColumnAggregate
 from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal
-from kpg.query.lower.unit_input import unit_input
-from kpg.sql.lower.aligned_columns import concat_aligned
+from kpg.columns.order_key import OrderKey
+from kpg.errors import BadPlan
+from kpg.sql.functions.resolve import resolve
+from kpg.sql.functions.sql_casts import build_cast
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Aggregate
-from kpg.sql.relational.scalars import AggregateCall, Column
+from kpg.sql.relational.scalars import AggregateCall, Cast, Constant, Scalar
+from kpg.sql.sql_states import with_sqlstate
+from kpg.sql.sql_types import BIGINT, DOUBLE, MAX_NUMERIC_DIGITS, SqlType, numeric
+
+SPREADS: Final = {
+    "var_samp": ("variance", "sample"),
+    "var_pop": ("variance", "population"),
+    "stddev_samp": ("stddev", "sample"),
+    "stddev_pop": ("stddev", "population"),
+}
+EXACT_BIGINT: Final = numeric(19, 0)  # holds all values of a bigint, so that their sum cannot overflow
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredCall:
+    """The aggregates of the engine that a call is computed from, and its value in terms of their columns."""
+
+    needed: tuple[ColumnAggregate, ...]
+    finish: Callable[[list[Expression]], Expression]
 
 
 def lower_aggregate(lowering: RelationLowering, node: Aggregate) -> LoweredRelation:
     """Return one row for each group."""
     assert node.sets is None and not node.grouping, "the rewrites expand grouping sets"
     relation = lowering.lower(node.input)
-    values = [Column(f" value {number}", call.type) for number, call in enumerate(node.aggregates)]
-    computed: dict[Column, Expression] = {key: relation.reference(key) for key in node.keys}
-    for value, call in zip(values, node.aggregates, strict=True):
-        computed[value] = _argument(lowering, call, relation)
-    rows = relation.select(computed)
-    if not node.keys:
-        rows = _with_empty_group(lowering, node, rows, values)
+    keys = tuple(relation.names[key] for key in node.keys)
     if not node.aggregates:
-        return rows.with_rows(rows.rows.distinct())
-    names = unique_names(node.columns)
-    keys = tuple(rows.names[key] for key in node.keys)
-    result: Collection = rows.rows.count(*keys, name=" rows")
-    for value, call in zip(values, node.aggregates, strict=True):
-        part = _aggregated(rows.rows, keys, rows.names[value], call)
-        result = result.join(part, on=keys or (), how="left", nulls_equal=True)
-    finished: dict[str, Expression] = {
-        names[column]: ColumnReference(key) for column, key in zip(node.columns, keys, strict=False)
+        kept = relation.keep(node.keys)
+        return kept.with_rows(kept.rows.distinct())
+    calls = [lower_call(lowering, call, relation, bool(keys)) for call in node.aggregates]
+    parts = {
+        f" {number} {index}": aggregate
+        for number, call in enumerate(calls)
+        for index, aggregate in enumerate(call.needed)
     }
-    for value, column in zip(values, node.columns[len(keys) :], strict=True):
-        finished[names[column]] = ColumnReference(rows.names[value])
-    return LoweredRelation(result.select(**finished), names)
+    rows: Collection = relation.rows
+    reduced = rows.group_by(*keys).aggregate(**parts) if keys else rows.aggregate(**parts)
+    own = node.columns[len(keys) :]
+    names = dict(zip(node.keys, keys, strict=True)) | unique_names(own, taken=keys)
+    values: dict[str, Expression] = {key: ColumnReference(key) for key in keys}
+    for number, (column, call) in enumerate(zip(own, calls, strict=True)):
+        sums: list[Expression] = [ColumnReference(f" {number} {index}") for index in range(len(call.needed))]
+        values[names[column]] = call.finish(sums)
+    return LoweredRelation(reduced.select(**values), names)
 
 
-def _argument(lowering: RelationLowering, call: AggregateCall, relation: LoweredRelation) -> Expression:
-    """Return the value of a row that an aggregate reads: null if the row does not count."""
-    argument = lowering.expression(call.arguments[0], relation) if call.arguments else Literal(1)
-    if call.filter is None:
-        return argument
-    kept = lowering.expression(call.filter, relation)
-    type_ = lowering.type_of(argument, relation.rows).optional()
-    return FunctionCall("when", (kept, argument, Literal(None).cast(type_)))
-
-
-def _with_empty_group(
-    lowering: RelationLowering, node: Aggregate, rows: LoweredRelation, values: list[Column]
-) -> LoweredRelation:
-    """Return the rows, and a row of nulls, so that there is a group."""
-    unit = LoweredRelation(unit_input(lowering.db), {})
-    nulls = unit.select({
-        value: Literal(None).cast(rows.rows.schema.type_of(rows.names[value]).optional()) for value in values
-    })  # fmt: skip
-    return concat_aligned(values, [rows, nulls])
-
-
-def _aggregated(rows: Collection, keys: tuple[str, ...], value: str, call: AggregateCall) -> Collection:
-    """Return the keys of each group with one aggregate, under the name of its values."""
-    rows = rows.select(*keys, value)
-    if call.distinct:
-        rows = rows.distinct()
-    group = rows.group_by(*keys)
-    match call.function.lowering:
+def lower_call(lowering: RelationLowering, call: AggregateCall, relation: LoweredRelation, keyed: bool) -> LoweredCall:
+    """Return how the engine computes an aggregate. A group without keys is large: `min` and `max` are hierarchical."""
+    where = None if call.filter is None else lowering.expression(call.filter, relation)
+    if not call.arguments:
+        return LoweredCall((ColumnAggregate("count", None, where),), _only)
+    value, type_ = lowering.expression(call.arguments[_value_position(call)], relation), call.arguments[-1].type
+    order = tuple(
+        OrderKey(lowering.expression(key.value, relation), key.descending, not key.nulls_first) for key in call.order
+    )
+    way = call.function.lowering
+    whole = ColumnAggregate(way, value, where, call.distinct)
+    match way:
         case "count":
-            one = FunctionCall("when", (ColumnReference(value).is_null(), Literal(0), Literal(1)))
-            return rows.with_columns(**{value: one}).group_by(*keys).sum(value)
+            return LoweredCall((whole,), _only)
+        case "min" | "max":
+            return LoweredCall((ColumnAggregate(way, value, where, hierarchical=not keyed),), _only)
+        case "mode":
+            return LoweredCall((ColumnAggregate("mode", value, where),), _only)
+        case "bool_and" | "bool_or":
+            return LoweredCall((replace(whole, kind="all" if way == "bool_and" else "any"),), _only)
         case "sum":
-            summed = group.sum(value)
-            return summed.with_columns(**{value: ColumnReference(value).cast(engine_type(call.type))})
+            return _sum(whole, type_, call.type)
         case "avg":
-            mean = group.avg(value)
-            return mean.with_columns(**{value: ColumnReference(value).cast(engine_type(call.type))})
-        case "min":
-            return group.min(value, hierarchical=not keys)
-        case "max":
-            return group.max(value, hierarchical=not keys)
-    raise AssertionError(f"no aggregate is computed as {call.function.lowering!r}")
+            return _average(whole, type_, call.type)
+        case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
+            kind, option = SPREADS[way]
+            digits = f" {call.type.scale}" if call.type.name == "numeric" else ""
+            return LoweredCall((replace(whole, kind=kind, option=option + digits),), _only)
+        case "percentile_cont" | "percentile_disc":
+            form = "between" if way == "percentile_cont" else "first"
+            option = f"{form} {float(_constant(call.arguments[0], 'the fraction of a percentile'))!r}"
+            return LoweredCall((replace(whole, kind="quantile", option=option),), _only)
+        case "string_agg":
+            separator = str(_constant(call.arguments[1], "the delimiter of string_agg") or "")
+            return LoweredCall((replace(whole, option=separator, order=order),), _only)
+        case "array_agg":
+            return LoweredCall((replace(whole, order=order),), _only)
+    raise with_sqlstate("0A000", BadPlan(f"the aggregate {call.function.name} is not supported"))
+
+
+def _only(values: list[Expression]) -> Expression:
+    return values[0]
+
+
+def _value_position(call: AggregateCall) -> int:
+    """Return the argument that is aggregated; string_agg has its delimiter after it."""
+    return 0 if call.function.lowering == "string_agg" else -1
+
+
+def _constant(scalar: Scalar, what: str) -> Any:
+    while isinstance(scalar, Cast):
+        scalar = scalar.argument
+    if not isinstance(scalar, Constant):
+        raise with_sqlstate("0A000", BadPlan(f"{what} has to be a constant"))
+    return scalar.value
+
+
+def _sum(whole: ColumnAggregate, type_: SqlType, result: SqlType) -> LoweredCall:
+    """Return a sum, of bigint as numeric, in the type that SQL gives it."""
+    assert whole.argument is not None
+    if type_ == BIGINT and result.name == "numeric":
+        return _sum(
+            replace(whole, argument=build_cast(whole.argument, BIGINT, EXACT_BIGINT, False)), EXACT_BIGINT, result
+        )
+    summed = _type_of_sum(type_)
+    return LoweredCall((whole,), lambda values: _as(values[0], summed, result))
+
+
+def _average(whole: ColumnAggregate, type_: SqlType, result: SqlType) -> LoweredCall:
+    """Return an average: of exact numbers the quotient of their sum and count, rounded once."""
+    if result.name != "numeric":
+        return LoweredCall((whole,), lambda values: _as(values[0], DOUBLE, result))
+    summed = _type_of_sum(type_)
+    exact = summed if summed.name == "numeric" else EXACT_BIGINT
+    function = resolve("/", (exact, EXACT_BIGINT)).function
+
+    def quotient(values: list[Expression]) -> Expression:
+        total, count = _as(values[0], summed, exact), _as(values[1], BIGINT, EXACT_BIGINT)
+        divisor = FunctionCall("when", (values[1] == 0, Literal(None).cast(engine_type(EXACT_BIGINT)), count))
+        return function.build([total, divisor], [exact, EXACT_BIGINT], result)
+
+    return LoweredCall((replace(whole, kind="sum"), replace(whole, kind="count")), quotient)
+
+
+def _type_of_sum(type_: SqlType) -> SqlType:
+    """Return the SQL type of the engine's sum of values of a type."""
+    if type_.name == "numeric":
+        return numeric(MAX_NUMERIC_DIGITS, type_.scale or 0)
+    return BIGINT if type_.is_integer else type_
+
+
+def _as(value: Expression, source: SqlType, target: SqlType) -> Expression:
+    """Return a value of one type as another; the value itself if both are held alike."""
+    return value if engine_type(source) == engine_type(target) else build_cast(value, source, target, False)

@@ -8,6 +8,7 @@ anti    left rows without a pair
 from __future__ import annotations
 
 from kpg.sql.lower.aligned_columns import concat_aligned, padded
+from kpg.sql.lower.lower_function_scans import lower_lateral_function
 from kpg.sql.lower.lower_mark_joins import lower_mark_join
 from kpg.sql.lower.lower_single_joins import lower_single_join
 from kpg.sql.lower.lowered_relation import LoweredRelation
@@ -20,7 +21,8 @@ from kpg.sql.rewrites.join_conditions import split_condition
 
 def lower_join(lowering: RelationLowering, join: BoundJoin) -> LoweredRelation:
     """Return the rows of a join."""
-    assert not join.dependent, "the rewrites remove dependent joins"
+    if join.dependent:
+        return lower_lateral_function(lowering, join)
     if join.kind == "mark":
         return lower_mark_join(lowering, join)
     planned = planned_join(lowering, join)

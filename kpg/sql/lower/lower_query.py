@@ -13,23 +13,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kpg.columns.expression import Expression
 from kpg.sql.lower.lower_aggregates import lower_aggregate
+from kpg.sql.lower.lower_function_scans import lower_function_scan
 from kpg.sql.lower.lower_joins import lower_join
 from kpg.sql.lower.lower_rows import lower_filter, lower_project, lower_scan, lower_values
 from kpg.sql.lower.lower_set_operations import lower_distinct, lower_set_operation
+from kpg.sql.lower.lower_sql_recursion import lower_recursion, lower_variable_scan
 from kpg.sql.lower.lower_top_rows import lower_top_rows
 from kpg.sql.lower.relation_lowering import LowerNode, RelationLowering
 from kpg.sql.relational.relations import (
     Aggregate,
     BoundJoin,
+    BoundRecursion,
     BoundRelation,
     Distinct,
     Filter,
+    FunctionScan,
     Project,
     Query,
     Scan,
     SetOperation,
     TopRows,
     Values,
+    VariableScan,
 )
 from kpg.sql.rewrites.rewrite_query import rewrite_query
 
@@ -47,6 +52,9 @@ LOWERINGS: Final[dict[type[BoundRelation], Any]] = {
     Distinct: lower_distinct,
     TopRows: lower_top_rows,
     SetOperation: lower_set_operation,
+    FunctionScan: lower_function_scan,
+    VariableScan: lower_variable_scan,
+    BoundRecursion: lower_recursion,
 }
 
 

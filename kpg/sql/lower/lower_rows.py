@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import and_
+from typing import Any, Final
 
 from kpg.columns.bind import bind_condition
 from kpg.columns.expression import Expression, FunctionCall, Literal
-from kpg.query.lower.unit_input import unit_input
+from kpg.columns.schema import Schema
+from kpg.query.lower.unit_input import UNIT
 from kpg.sql.lower.aligned_columns import concat_aligned, no_rows
-from kpg.sql.lower.lowered_relation import LoweredRelation
+from kpg.sql.lower.engine_types import engine_type
+from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Filter, Project, Scan, Values
-from kpg.sql.relational.scalars import Column, Scalar, conjuncts
+from kpg.sql.relational.scalars import Column, Constant, Scalar, conjuncts
+
+COMPUTED_ROWS: Final = 8  # more constant rows than this are encoded at once
 
 
 def lower_scan(lowering: RelationLowering, scan: Scan) -> LoweredRelation:
@@ -21,11 +26,18 @@ def lower_scan(lowering: RelationLowering, scan: Scan) -> LoweredRelation:
 
 
 def lower_values(lowering: RelationLowering, values: Values) -> LoweredRelation:
-    """Return constant rows: each is computed from the one row of the unit input."""
-    unit = LoweredRelation(unit_input(lowering.db), {})
+    """Return constant rows; a few of them, and those with computed values, are computed from one row."""
+    unit = unit_row(lowering)
     if not values.rows:
         return no_rows(unit, values.columns)
+    if len(values.rows) > COMPUTED_ROWS and all(isinstance(value, Constant) for row in values.rows for value in row):
+        return _constant_rows(lowering, values)
     return concat_aligned(values.columns, [_values_row(lowering, unit, values.columns, row) for row in values.rows])
+
+
+def unit_row(lowering: RelationLowering) -> LoweredRelation:
+    """Return the relation of one row without columns."""
+    return LoweredRelation(lowering.db.values([(0,)], Schema.of({UNIT: int})), {})
 
 
 def _values_row(
@@ -34,6 +46,24 @@ def _values_row(
     return unit.select({
         column: lowering.expression(value, unit) for column, value in zip(columns, row, strict=True)
     })  # fmt: skip
+
+
+def _constant_rows(lowering: RelationLowering, values: Values) -> LoweredRelation:
+    names = unique_names(values.columns)
+    types = {
+        names[column]: engine_type(column.type, nullable=any(value is None for value in _constants(values, at)))
+        for at, column in enumerate(values.columns)
+    }
+    rows = zip(*[_constants(values, at) for at in range(len(values.columns))], strict=True)
+    return LoweredRelation(lowering.db.values(list(rows), Schema.of(types)), names)
+
+
+def _constants(values: Values, at: int) -> list[Any]:
+    """Return the values of one column; those of char have no trailing blanks, as the engine holds them."""
+    found = [row[at].value for row in values.rows if isinstance(row[at], Constant)]  # type: ignore[attr-defined]
+    if values.columns[at].type.name == "character":
+        return [value if value is None else value.rstrip(" ") for value in found]
+    return found
 
 
 def lower_project(lowering: RelationLowering, project: Project) -> LoweredRelation:

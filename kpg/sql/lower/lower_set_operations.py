@@ -8,7 +8,6 @@ except all      the count left minus the right one,   except      each row of th
 
 from __future__ import annotations
 
-from kpg.columns.functions import col, min_of
 from kpg.sql.lower.aligned_columns import aligned, concat_aligned
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.lower.relation_lowering import RelationLowering
@@ -34,10 +33,8 @@ def lower_set_operation(lowering: RelationLowering, node: SetOperation) -> Lower
         distinct = left.rows.distinct()
         kept = distinct.semijoin(right.rows, on=names)
         return left.with_rows(kept if node.kind == "intersect" else distinct.subtract(kept))
-    counted = left.rows.count(*names, name=" left").join(right.rows.count(*names, name=" right"), on=names)
-    common = counted.with_columns(**{" copies": min_of(col(" left"), col(" right"))})
-    shared = common.select(*names, " copies").explode(" copies")
-    return left.with_rows(shared if node.kind == "intersect" else left.rows.subtract(shared))
+    both = left.rows.intersect_all(right.rows) if node.kind == "intersect" else left.rows.except_all(right.rows)
+    return left.with_rows(both)
 
 
 def _renamed(lowering: RelationLowering, node: SetOperation, side: BoundRelation) -> LoweredRelation:

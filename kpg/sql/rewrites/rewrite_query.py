@@ -10,11 +10,13 @@ from typing import Final
 
 from kpg.sql.relational.relations import Query
 from kpg.sql.relational.verify_relations import verify_query
+from kpg.sql.rewrites.expand_grouping_sets import expand_grouping_sets
 from kpg.sql.rewrites.subqueries_to_joins import subqueries_to_joins
 from kpg.sql.rewrites.unnest_dependent_joins import unnest_dependent_joins
 
 REWRITES: Final[tuple[Callable[[Query], Query], ...]] = (
     subqueries_to_joins,
+    expand_grouping_sets,
     unnest_dependent_joins,
 )
 

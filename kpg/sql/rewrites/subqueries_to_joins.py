@@ -5,8 +5,8 @@
                                                                                              if q has one row at most
 
 Conjuncts of WHERE without subqueries filter the rows first, so a subquery is not asked, and cannot fail, for other
-rows. A value that a CASE may not need is joined under the condition of its branch. A condition of an outer join that has
-subqueries becomes a filter of its right side, which then depends on the left.
+rows. A value that a CASE, AND or OR may not need is joined under the condition that it is needed. A condition of an
+outer join that has subqueries becomes a filter of its right side, which then depends on the left.
 """
 
 from __future__ import annotations

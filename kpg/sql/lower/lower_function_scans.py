@@ -1,0 +1,86 @@
+"""Lower functions that return rows: each row of the left side is repeated for each row that the function returns.
+
+A function that is called without a left side is called for one row without columns. A null argument returns no rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kpg.columns.expression import Expression
+from kpg.columns.schema import Type
+from kpg.sql.functions.function import TableFunction
+from kpg.sql.lower.engine_types import engine_type
+from kpg.sql.lower.lower_rows import condition_of, unit_row
+from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
+from kpg.sql.lower.relation_lowering import RelationLowering
+from kpg.sql.relational.relations import BoundJoin, FunctionScan
+from kpg.sql.relational.scalars import conjuncts
+
+
+def lower_function_scan(lowering: RelationLowering, node: FunctionScan) -> LoweredRelation:
+    """Return the rows of a function of constants."""
+    return with_rows_of(lowering, unit_row(lowering), node)
+
+
+def lower_lateral_function(lowering: RelationLowering, join: BoundJoin) -> LoweredRelation:
+    """Return the left rows, each with the rows that a function of it returns."""
+    assert isinstance(join.right, FunctionScan) and join.kind == "inner", "the rewrites remove dependent joins"
+    pairs = with_rows_of(lowering, lowering.lower(join.left), join.right)
+    terms = conjuncts(join.condition)
+    return pairs.with_rows(pairs.rows.filter(condition_of(lowering, terms, pairs))) if terms else pairs
+
+
+def with_rows_of(lowering: RelationLowering, left: LoweredRelation, call: FunctionScan) -> LoweredRelation:
+    """Return the left rows, each with the rows that a function returns."""
+    names = unique_names((*left.names, *call.columns))
+    kept = {names[column]: left.reference(column) for column in left.names}
+    arguments: dict[str, Expression] = {
+        f" argument {number}": lowering.expression(argument, left) for number, argument in enumerate(call.arguments)
+    }
+    rows = left.rows.select(**kept, **arguments) if kept or arguments else left.rows
+    types: dict[str, Type] = {name: rows.schema.type_of(name) for name in kept}
+    types |= {names[column]: engine_type(column.type) for column in call.columns}
+    function = RowsOfFunction(
+        call.function,
+        tuple(kept),
+        tuple(arguments),
+        tuple((names[column], types[names[column]]) for column in call.columns),
+        call.ordinality is not None,
+    )
+    return LoweredRelation(rows.flat_map(function, **types), names)
+
+
+@dataclass(frozen=True)
+class RowsOfFunction:
+    """A function of rows as a function from tables to tables, for `flat_map`."""
+
+    function: TableFunction
+    kept: tuple[str, ...]
+    arguments: tuple[str, ...]
+    returned: tuple[tuple[str, Type], ...]
+    numbered: bool
+
+    @property
+    def __name__(self) -> str:
+        return self.function.name
+
+    def __call__(self, table: pa.Table) -> tuple[Any, pa.Table]:
+        """Return the position of the row that each returned row came from, and the returned rows."""
+        positions: list[int] = []
+        found: list[tuple[Any, ...]] = []
+        columns = [table.column(name).to_pylist() for name in self.arguments]
+        for position in range(table.num_rows):
+            values = [column[position] for column in columns]
+            if any(value is None for value in values):
+                continue
+            for number, row in enumerate(self.function.rows(*values), 1):
+                positions.append(position)
+                found.append((*row, number) if self.numbered else tuple(row))
+        arrays: list[Any] = [table.column(name).take(pa.array(positions, pa.int64())) for name in self.kept]
+        for at, (_, type_) in enumerate(self.returned):
+            arrays.append(pa.array([row[at] for row in found], type_.to_arrow()))
+        return positions, pa.table(arrays, names=[*self.kept, *(name for name, _ in self.returned)])

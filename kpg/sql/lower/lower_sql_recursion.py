@@ -1,0 +1,85 @@
+"""Lower recursions to loops of the engine.
+
+    union     x starts as the base; in every round it becomes the distinct rows of base and step
+    sum       a working table starts as the base and becomes the step of itself; all its rounds are added up
+    replace   x starts empty; in every round it becomes its step (WITH MUTUALLY RECURSIVE)
+
+A round sees the variables as the round before left them. A limit counts the rounds that change a variable. Beyond it,
+the query fails, or, if it asks for the result at the limit, the last round is the answer.
+"""
+
+from __future__ import annotations
+
+from kpg.api.collection import Collection
+from kpg.api.recursion import Recursion, Variable
+from kpg.columns.schema import Schema
+from kpg.sql.lower.aligned_columns import as_wide
+from kpg.sql.lower.engine_types import engine_type
+from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
+from kpg.sql.lower.relation_lowering import RelationLowering
+from kpg.sql.relational.relations import (
+    BoundRecursion,
+    BoundRelation,
+    Definition,
+    RecursiveVariable,
+    VariableScan,
+)
+
+
+def lower_variable_scan(lowering: RelationLowering, node: VariableScan) -> LoweredRelation:
+    """Return the current rows of a variable."""
+    rows = lowering.variables[node.variable]
+    return LoweredRelation(rows, dict(zip(node.columns, rows.schema.names, strict=True)))
+
+
+def lower_recursion(lowering: RelationLowering, node: BoundRecursion) -> LoweredRelation:
+    """Return the body of a recursion, over its variables at their fixed point."""
+    names = ", ".join(entry.variable.name for entry in node.definitions)
+    starts_with_base = any(entry.kind != "replace" for entry in node.definitions)
+    limit = None if node.limit is None else max(1, node.limit - starts_with_base)
+    loop = lowering.db.loop(f"the recursion of {names}", limit)
+    loop.loop.declarative = all(entry.kind == "union" for entry in node.definitions)
+    loop.loop.stops = node.limit is not None and not node.error_at_limit
+    schemas = {entry.variable: _schema(entry.variable) for entry in node.definitions}
+    variables: dict[RecursiveVariable, Variable] = {}
+    for entry in node.definitions:
+        start = schemas[entry.variable] if entry.base is None else _rows(lowering, entry.base, schemas[entry.variable])
+        variables[entry.variable] = loop.variable(start)
+    lowering.variables.update(variables)
+    results = {
+        entry.variable: _define(lowering, entry, loop, variables[entry.variable], schemas[entry.variable])
+        for entry in node.definitions
+    }
+    for variable, result in results.items():
+        lowering.variables[variable] = loop.leave(result)
+    return lowering.lower(node.body)
+
+
+def _define(
+    lowering: RelationLowering, entry: Definition, loop: Recursion, variable: Variable, schema: Schema
+) -> Variable:
+    """Define a variable, and return the one that holds the result."""
+    step = _rows(lowering, entry.step, schema)
+    if entry.kind == "replace":
+        variable.set(step)
+        return variable
+    assert entry.base is not None
+    base = _rows(lowering, entry.base, schema)
+    if entry.kind == "union":
+        variable.set(base.concat(step).distinct())
+        return variable
+    total = loop.variable(base)
+    total.set(total.concat(step))
+    variable.set(step)
+    return total
+
+
+def _schema(variable: RecursiveVariable) -> Schema:
+    """Return the columns of a variable; each may become null in a later round."""
+    names = unique_names(variable.columns)
+    return Schema.of({names[column]: engine_type(column.type) for column in variable.columns})
+
+
+def _rows(lowering: RelationLowering, part: BoundRelation, schema: Schema) -> Collection:
+    """Return the rows of a base or step in the columns of its variable."""
+    return as_wide(lowering.lower(part), part.columns, schema)
