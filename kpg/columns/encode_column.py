@@ -206,9 +206,9 @@ def refuse(name: str, row: int, why: str, hint: str | None = None) -> NoReturn:
     raise SchemaMismatch(f"column {name!r} cannot hold the value in row {row}", detail=detail, hint=hint)
 
 
-def _refuse_type(type_: Type, name: str, found: str) -> NoReturn:
+def _refuse_type(type_: Type, name: str, given: str) -> NoReturn:
     raise SchemaMismatch(
-        f"column {name!r} is {type_}, not {found}",
+        f"column {name!r} is {type_}, not {given}",
         hint="Cast the column before inserting it, or declare the relation with its type.",
     )
 

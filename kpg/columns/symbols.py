@@ -96,8 +96,8 @@ class Symbols:
         reused = self._free[max(0, len(self._free) - len(values)) :]
         first = len(self._values)
         proposed = [*reused, *range(first, first + len(values) - len(reused))]
-        found = np.array(list(map(self._ids.setdefault, values, proposed)), np.int64)
-        is_new = found == np.array(proposed, np.int64)
+        ids = np.array(list(map(self._ids.setdefault, values, proposed)), np.int64)
+        is_new = ids == np.array(proposed, np.int64)
         del self._free[len(self._free) - len(reused) :]
         self._free.extend(compress(proposed, (~is_new).tolist()))
         self._values.extend([_FREE] * (len(values) - len(reused)))
@@ -105,7 +105,7 @@ class Symbols:
         for id_, value in zip(new_ids, new_values, strict=True):
             self._values[id_] = value
         self._note_new(new_ids, _total_size(new_values))
-        return found
+        return ids
 
     def _note_new(self, ids: list[int], text_bytes: int) -> None:
         """Account for new values."""

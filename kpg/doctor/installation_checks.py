@@ -55,10 +55,10 @@ def findings() -> Iterator[Finding]:
 
 def python_version() -> Finding:
     """Check the version of Python."""
-    found = f"{platform.python_version()} at {sys.executable}; kpg {__version__}"
+    version_text = f"{platform.python_version()} at {sys.executable}; kpg {__version__}"
     if sys.version_info < MIN_PYTHON:
-        return Finding("python", "problem", found, "kpg needs Python 3.11 or newer.")
-    return Finding("python", "ok", found)
+        return Finding("python", "problem", version_text, "kpg needs Python 3.11 or newer.")
+    return Finding("python", "ok", version_text)
 
 
 def required_package(package: str) -> Finding:
@@ -85,14 +85,14 @@ def version_of(package: str) -> str:
 
 def cache_findings() -> Iterator[Finding]:
     """Check that machine code can be cached, and that it is."""
-    place = code_cache.directory()
-    if place is None:
+    directory = code_cache.directory()
+    if directory is None:
         tried = ", ".join(map(str, code_cache.candidates()))
         advice = "Set KPG_CACHE_DIR to a directory that this user can write; until then every process compiles anew."
         yield Finding("cache directory", "problem", f"none of these can be written: {tried}", advice)
         return
-    writable = os.access(place, os.W_OK)
-    yield Finding("cache directory", "ok", f"{place} ({'writable' if writable else 'read-only'})")
+    writable = os.access(directory, os.W_OK)
+    yield Finding("cache directory", "ok", f"{directory} ({'writable' if writable else 'read-only'})")
     if not is_cold():
         yield Finding("kernels", "ok", "all compiled")
     elif writable:

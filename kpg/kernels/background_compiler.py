@@ -31,17 +31,22 @@ _STARTED: list[subprocess.Popen[bytes]] = []  # referenced, so that Python does 
 
 def start() -> bool:
     """Start the process unless one is running or has just been; return whether it was started."""
-    place = directory()
-    if place is None or fcntl is None or not sys.executable or _seconds_since_start(place) < RETRY_AFTER_SECONDS:
+    cache_path = directory()
+    if (
+        cache_path is None
+        or fcntl is None
+        or not sys.executable
+        or _seconds_since_start(cache_path) < RETRY_AFTER_SECONDS
+    ):
         return False
     source = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", "kpg.kernels.background_compiler"]
-    environment = {**os.environ, "PYTHONPATH": path, "KPG_CACHE_DIR": str(place.parent)}
+    environment = {**os.environ, "PYTHONPATH": path, "KPG_CACHE_DIR": str(cache_path.parent)}
     streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     try:
-        _lock_file(place).touch()
-        process = subprocess.Popen(command, env=environment, cwd=place, start_new_session=True, **streams)
+        _lock_file(cache_path).touch()
+        process = subprocess.Popen(command, env=environment, cwd=cache_path, start_new_session=True, **streams)
         _STARTED.append(process)
         os.setpriority(os.PRIO_PROCESS, process.pid, LOWEST_PRIORITY)
     except OSError:  # no memory for a process, or a read-only cache: kernels are compiled when they are needed
@@ -54,10 +59,10 @@ def compile_all(package: str = PACKAGE) -> int:
 
     A process that calls warm() goes from the first to the last, so the two meet and share the work.
     """
-    place = directory()
-    if place is None:
+    cache_path = directory()
+    if cache_path is None:
         return 0
-    with _exclusive(place) as admitted:
+    with _exclusive(cache_path) as admitted:
         examples = all_examples(package) if admitted else []
         for kernel, arguments in reversed(examples):
             compile_kernel(kernel, arguments)
@@ -67,9 +72,9 @@ def compile_all(package: str = PACKAGE) -> int:
 
 
 @contextmanager
-def _exclusive(place: Path) -> Iterator[bool]:
+def _exclusive(cache_path: Path) -> Iterator[bool]:
     """Hold the lock of a cache; yield False if another process holds it."""
-    with _lock_file(place).open("w") as file:
+    with _lock_file(cache_path).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -78,15 +83,15 @@ def _exclusive(place: Path) -> Iterator[bool]:
             yield True
 
 
-def _seconds_since_start(place: Path) -> float:
+def _seconds_since_start(cache_path: Path) -> float:
     try:
-        return time.time() - _lock_file(place).stat().st_mtime
+        return time.time() - _lock_file(cache_path).stat().st_mtime
     except OSError:
         return float("inf")
 
 
-def _lock_file(place: Path) -> Path:
-    return place / "compiling.lock"
+def _lock_file(cache_path: Path) -> Path:
+    return cache_path / "compiling.lock"
 
 
 if __name__ == "__main__":

@@ -45,17 +45,17 @@ _IMPORT = re.compile(
 
 def has_code(kernel: Kernel) -> bool:
     """Return whether the cache holds machine code of a kernel."""
-    place = directory()
-    return place is not None and (place / f"{file_name(kernel.function)}.nbi").exists()
+    cache_path = directory()
+    return cache_path is not None and (cache_path / f"{file_name(kernel.function)}.nbi").exists()
 
 
 @cache
 def directory() -> Path | None:
     """Return the directory of machine code for this Python, Numba and processor; None if none can be written."""
     key = environment_key()
-    places = [candidate / key for candidate in candidates() if _is_trusted(candidate)]
-    complete = (place for place in places if is_complete(place))
-    return next(complete, None) or next((place for place in places if _is_writable(place)), None)
+    paths = [candidate / key for candidate in candidates() if _is_trusted(candidate)]
+    complete = (path for path in paths if is_complete(path))
+    return next(complete, None) or next((path for path in paths if _is_writable(path)), None)
 
 
 def candidates() -> list[Path]:
@@ -65,8 +65,8 @@ def candidates() -> list[Path]:
     package = Path(__file__).parent / "__pycache__"
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "kpg"
     is_source_tree = (Path(__file__).parents[2] / "pyproject.toml").exists()
-    places = [user, package] if is_source_tree else [package, user]
-    return [*places, temporary_directory()]
+    paths = [user, package] if is_source_tree else [package, user]
+    return [*paths, temporary_directory()]
 
 
 def temporary_directory() -> Path:
@@ -79,19 +79,19 @@ def _is_trusted(candidate: Path) -> bool:
     if candidate != temporary_directory() or not hasattr(os, "getuid"):
         return True  # the user's own choice, or as safe as the package
     try:
-        found = candidate.lstat()
+        status = candidate.lstat()
     except OSError:
         return True  # the directory does not exist yet
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
-def _is_writable(place: Path) -> bool:
+def _is_writable(path: Path) -> bool:
     """Return whether files can be created in a directory below a candidate; both are made if they do not exist."""
-    candidate = place.parent
+    candidate = path.parent
     try:
         candidate.mkdir(mode=0o700 if candidate == temporary_directory() else 0o777, parents=True, exist_ok=True)
-        place.mkdir(exist_ok=True)
-        tempfile.TemporaryFile(dir=place).close()
+        path.mkdir(exist_ok=True)
+        tempfile.TemporaryFile(dir=path).close()
     except OSError:
         return False
     return _is_trusted(candidate)
@@ -100,21 +100,21 @@ def _is_writable(place: Path) -> bool:
 # What a cache holds
 
 
-def is_complete(place: Path, package: str = PACKAGE) -> bool:
+def is_complete(path: Path, package: str = PACKAGE) -> bool:
     """Return whether a directory holds the machine code of every kernel of the package."""
-    return marker(place, package).exists()
+    return marker(path, package).exists()
 
 
-def marker(place: Path, package: str = PACKAGE) -> Path:
+def marker(path: Path, package: str = PACKAGE) -> Path:
     """Return the file that exists once every kernel of the package is in the directory."""
     whole = _digest([digest.encode() for digest in digests(package).values()])
-    return place / f"{package}-{whole}.complete"
+    return path / f"{package}-{whole}.complete"
 
 
-def discard_old(place: Path) -> None:
+def discard_old(path: Path) -> None:
     """Delete files that were made from other source and have not changed for DISCARD_AFTER_SECONDS."""
     current, before = set(digests().values()), time.time() - DISCARD_AFTER_SECONDS
-    for file in place.glob("*.nb[ic]"):
+    for file in path.glob("*.nb[ic]"):
         digest = file.name.partition("-")[2].partition(".")[0]
         with suppress(OSError):  # another process may do the same
             if digest not in current and file.stat().st_mtime < before:
@@ -137,8 +137,8 @@ def digest_of_module(module: str) -> str:
 @cache
 def digests(package: str = PACKAGE) -> dict[str, str]:
     """Return for each module with kernels a digest of its source and of the package's modules that it imports."""
-    found = iter_modules(import_module(package).__path__, f"{package}.")
-    sources = {module.name: _source(module.name) for module in sorted(found, key=lambda module: module.name)}
+    modules = iter_modules(import_module(package).__path__, f"{package}.")
+    sources = {module.name: _source(module.name) for module in sorted(modules, key=lambda module: module.name)}
     imports = {name: _imported(source) & sources.keys() - NOT_COMPILED for name, source in sources.items()}
     with_kernels = [name for name, source in sources.items() if _DECORATOR.search(source)]
     return {name: _digest([sources[module] for module in _closure(name, imports)]) for name in with_kernels}
@@ -190,9 +190,9 @@ def numba_version() -> str:
     spec = find_spec("numba")
     if spec is None or spec.origin is None:
         return "-missing"
-    found = sorted(Path(spec.origin).parent.parent.glob("numba-*.dist-info"))
-    if len(found) == 1:
-        return found[0].name.removeprefix("numba-").removesuffix(".dist-info")
+    distributions = sorted(Path(spec.origin).parent.parent.glob("numba-*.dist-info"))
+    if len(distributions) == 1:
+        return distributions[0].name.removeprefix("numba-").removesuffix(".dist-info")
     from importlib.metadata import version
 
     return version("numba")

@@ -88,15 +88,15 @@ class CodeCache(FunctionCache):
     _impl_class = _Files
 
     def _load_overload(self, signature: Any, context: Any) -> Any:
-        found = None
+        overload = None
         try:
-            found = super()._load_overload(signature, context)  # type: ignore[no-untyped-call]
+            overload = super()._load_overload(signature, context)  # type: ignore[no-untyped-call]
         except Exception:  # Numba unpickles the file: a damaged one may raise any exception
             with suppress(OSError):
                 self.flush()  # so that the code can be saved again
-        if found is None and USAGE.mode == "auto":
+        if overload is None and USAGE.mode == "auto":
             report_waiting()
-        return found
+        return overload
 
     def _save_overload(self, signature: Any, data: Any) -> None:
         try:

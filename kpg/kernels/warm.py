@@ -63,10 +63,14 @@ def compile_kernel(kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> No
 
 def mark_complete(package: str = PACKAGE) -> None:
     """Note in the cache that it holds every kernel, if it does."""
-    place = directory()
-    if place is not None and is_cold(package) and all(has_code(_kernel(example)) for example in all_examples(package)):
-        marker(place, package).touch()
-        discard_old(place)
+    cache_path = directory()
+    if (
+        cache_path is not None
+        and is_cold(package)
+        and all(has_code(_kernel(example)) for example in all_examples(package))
+    ):
+        marker(cache_path, package).touch()
+        discard_old(cache_path)
 
 
 def load(package: str = PACKAGE) -> Iterator[str]:
@@ -79,8 +83,8 @@ def load(package: str = PACKAGE) -> Iterator[str]:
 
 def is_cold(package: str = PACKAGE) -> bool:
     """Return whether some kernel may still have to be compiled."""
-    place = directory()
-    return not DISABLED and (place is None or not is_complete(place, package))
+    cache_path = directory()
+    return not DISABLED and (cache_path is None or not is_complete(cache_path, package))
 
 
 def modules(package: str = PACKAGE) -> list[ModuleType]:

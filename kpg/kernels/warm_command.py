@@ -32,16 +32,16 @@ def run(arguments: argparse.Namespace) -> int:
     from kpg.kernels.code_cache import candidates, directory
     from kpg.kernels.warm import is_cold, warm
 
-    place = directory()
-    if place is None:
+    cache_path = directory()
+    if cache_path is None:
         raise Unavailable(
             "no directory for machine code can be written",
             detail="Tried: " + ", ".join(map(str, candidates())),
             hint="Set KPG_CACHE_DIR to a directory that this user can write.",
         )
     if arguments.check:
-        print(f"{'some kernels are missing' if is_cold() else 'all kernels are compiled'}: {place}")
+        print(f"{'some kernels are missing' if is_cold() else 'all kernels are compiled'}: {cache_path}")
         return int(is_cold())
     compiled = warm()
-    print(f"{'compiled all kernels' if compiled else 'all kernels are compiled'}: {place}")
+    print(f"{'compiled all kernels' if compiled else 'all kernels are compiled'}: {cache_path}")
     return 0

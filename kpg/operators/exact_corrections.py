@@ -72,19 +72,19 @@ def correct_exactly(times: InterestingTimes, target: TargetOutput, outputs: KeyH
     spans = target.spans.T.tolist() or [(row, row + 1) for row in range(target.diffs.shape[1])]
     number = 0
     for key, (evaluated, history) in enumerate(zip(_eval_times(times), _histories(outputs), strict=True)):
-        made: list[tuple[int, Lanes, Time, int]] = []
+        corrections: list[tuple[int, Lanes, Time, int]] = []
         for time in evaluated:
             difference: defaultdict[Lanes, int] = defaultdict(int)
             for row in range(*spans[number]):
                 difference[tuple(target.data[:, row].tolist())] += int(target.diffs[0, row])
             for value, (diff,) in _collection(history, time).items():
                 difference[value] -= diff
-            for _, value, at, diff in made:
+            for _, value, at, diff in corrections:
                 if less_equal(at, time):
                     difference[value] -= diff
-            made += [(key, value, time, diff) for value, diff in difference.items() if diff]
+            corrections += [(key, value, time, diff) for value, diff in difference.items() if diff]
             number += 1
-        rows += sorted(made)
+        rows += sorted(corrections)
     depth = times.eval_times.shape[0]
     return Corrections(
         np.array([row[0] for row in rows], np.int64),

@@ -176,17 +176,17 @@ class PlanWriter:
 
 def references(document: dict[str, Any]) -> list[Any]:
     """Return the references to relations and installed arrangements in a document, as `reference_of` made them."""
-    found: list[Any] = []
+    result: list[Any] = []
     waiting: list[Any] = [document["nodes"]]
     while waiting:
         match waiting.pop():
             case {"owner": [str(), _] as reference}:
-                found.append(reference)
+                result.append(reference)
             case dict() as members:
                 waiting += members.values()
             case list() as items:
                 waiting += items
-    return found
+    return result
 
 
 # Reading

@@ -108,13 +108,13 @@ class Renderer(Streams):
         """
         owners = list(self.errors)
         numbers = {owner: number for number, owner in enumerate(owners)}
-        found = masks_of(roots, lambda node: sum(1 << numbers[owner] for owner in set(self._error_owners(node))))
+        masks = masks_of(roots, lambda node: sum(1 << numbers[owner] for owner in set(self._error_owners(node))))
         streams: dict[int, Rendered | None] = {}
-        for mask in found:
+        for mask in masks:
             if mask not in streams:
                 chosen = [owner for owner in owners if owner is None or mask >> numbers[owner] & 1]
                 streams[mask] = collect_errors(self, [part for owner in chosen for part in self.errors[owner]])
-        return [streams[mask] for mask in found]
+        return [streams[mask] for mask in masks]
 
     def _error_owners(self, node: nodes.PlanNode) -> Iterator[object]:
         """Return the owners of the errors of one node: itself, and the arrangements that it imports."""

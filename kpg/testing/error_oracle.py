@@ -135,12 +135,14 @@ def solve(body: Sequence[Formula], env: Env, db: dict[str, Rows], outer: set[str
             known = bindable([literals[index] for index in kept], bound, outer)
             if not all(needs(literals[index], literals, bound, outer) <= known for index in failing):
                 continue
-            for found, error in enumerate_tuples([(literals[i], i in defining) for i in kept], env, db, outer, False):
-                if failing and all(fails(literals[index], found, db, outer) for index in failing):
+            for solution, error in enumerate_tuples(
+                [(literals[i], i in defining) for i in kept], env, db, outer, False
+            ):
+                if failing and all(fails(literals[index], solution, db, outer) for index in failing):
                     failed = True
                 elif not failing:
                     failed |= error
-                    solutions += [] if error else [found]
+                    solutions += [] if error else [solution]
     return solutions, failed
 
 
@@ -159,12 +161,12 @@ def enumerate_tuples(
             continue
         rest = literals[:position] + literals[position + 1 :]
         try:
-            found = list(bindings(literal, env, db, outer))
+            matches = list(bindings(literal, env, db, outer))
         except FailedTerm:
             if not defining:
                 yield from enumerate_tuples(rest, env, db, outer, True)
             return
-        for bound in found:
+        for bound in matches:
             yield from enumerate_tuples(rest, bound, db, outer, error)
         return
     raise ValueError(f"unsafe: {literals}")
@@ -207,10 +209,10 @@ def bindings(literal: Formula, env: Env, db: dict[str, Rows], outer: set[str]) -
 def match_row(terms: Sequence[Term], row: tuple[Any, ...], env: Env) -> Env | None:
     """Return the bindings under which variables and constants equal a row, or None."""
     env = dict(env)
-    for term, found in zip(terms, row, strict=True):
-        if isinstance(term, VariableTerm) and env.setdefault(term.name, found) != found:
+    for term, cell in zip(terms, row, strict=True):
+        if isinstance(term, VariableTerm) and env.setdefault(term.name, cell) != cell:
             return None
-        if isinstance(term, ConstantTerm) and term.value != found:
+        if isinstance(term, ConstantTerm) and term.value != cell:
             return None
     return env
 
@@ -252,7 +254,7 @@ def aggregate(term: AggregateTerm, env: Env, db: dict[str, Rows], outer: set[str
     targets = {variable.name for variable in term_variables(term.target)} if term.target is not None else set()
     outer = outer - (targets & inside)
     body, scope = name_wildcards(term.body, count()), inside | outer
-    bound = {name: found for name, found in env.items() if name in outer}
+    bound = {name: bound_value for name, bound_value in env.items() if name in outer}
     distinguishing = common_variables(body)
     bag: dict[Any, Any] = {}
     for literals in alternatives(body):
@@ -262,6 +264,6 @@ def aggregate(term: AggregateTerm, env: Env, db: dict[str, Rows], outer: set[str
         if failed:
             raise FailedTerm
         for solution in solutions:
-            found = solution.get("#target", 1)
-            bag[found, *((name, solution[name]) for name in sorted(distinguishing & solution.keys()))] = found
+            aggregated = solution.get("#target", 1)
+            bag[aggregated, *((name, solution[name]) for name in sorted(distinguishing & solution.keys()))] = aggregated
     return len(bag) if term.op == "count" else sum(bag.values())

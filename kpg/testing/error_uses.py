@@ -95,9 +95,9 @@ def bindable(literals: Iterable[Formula], bound: set[str], outer: set[str]) -> s
 
 def users_of(index: int, literals: list[Formula], bound: set[str], outer: set[str]) -> set[int]:
     """Return the literals that use the value of an equation: directly, or connected with it by such atoms alone."""
-    found = definition(literals[index], literals, bound, outer)
-    assert found is not None
-    values, users = {found[0]}, {index}
+    variable_and_term = definition(literals[index], literals, bound, outer)
+    assert variable_and_term is not None
+    values, users = {variable_and_term[0]}, {index}
     while True:
         more = {i for i, literal in enumerate(literals) if names_of(literal, outer) & values} - users
         if not more:
@@ -115,9 +115,9 @@ def users_of(index: int, literals: list[Formula], bound: set[str], outer: set[st
 
 def needs(literal: Formula, literals: list[Formula], bound: set[str], outer: set[str]) -> set[str]:
     """Return the variables that the term of a defining equation needs."""
-    found = definition(literal, literals, bound, outer)
-    assert found is not None
-    return names_of(Comparison("=", ConstantTerm(0, None), found[1]), outer)
+    variable_and_term = definition(literal, literals, bound, outer)
+    assert variable_and_term is not None
+    return names_of(Comparison("=", ConstantTerm(0, None), variable_and_term[1]), outer)
 
 
 def unbound_without(users: set[int], literals: list[Formula], bound: set[str], outer: set[str]) -> set[int]:
@@ -131,12 +131,12 @@ def unconnected(index: int, users: set[int], literals: list[Formula], bound: set
     """Return the other literals that only atoms among the users connect with the arguments of an equation."""
     arguments = names_of(literals[index], outer)
     joined = {n for user in users if isinstance(literals[user], Atom) for n in names_of(literals[user], outer)} - bound
-    found: set[int] = set()
+    literals_apart: set[int] = set()
     for part in connected(literals, users, bound, outer):
         names = {name for i in part for name in names_of(literals[i], outer)} - bound
         if names & joined and not names & arguments:
-            found |= part
-    return found
+            literals_apart |= part
+    return literals_apart
 
 
 def connected(literals: list[Formula], without: set[int], bound: set[str], outer: set[str]) -> list[set[int]]:

@@ -137,18 +137,18 @@ class DeclaredTypes:
 
     def constructors(self) -> tuple[Constructor, ...]:
         """Return the constructors of all records and branches; raise ProgramError if two branches have one name."""
-        made: dict[str, Constructor] = {}
+        constructors: dict[str, Constructor] = {}
         for declaration in self.declared.values():
             for branch in declaration.fields:
                 one = self._constructor(declaration, branch)
                 in_component = one.functor == RECORD or "." in one.type  # each instance has branches of its own
                 key = f"{one.functor} {one.type}" if in_component else one.functor
-                if key in made:
-                    what = f"{one.functor} is a branch of {made[key].type} and of {one.type}"
+                if key in constructors:
+                    what = f"{one.functor} is a branch of {constructors[key].type} and of {one.type}"
                     hint = "Rename one of them: a branch belongs to one type."
                     raise failure(ProgramError, what, branch.at, hint=hint)
-                made[key] = one
-        return tuple(made.values())
+                constructors[key] = one
+        return tuple(constructors.values())
 
     def _constructor(self, declaration: TypeDeclaration, branch: FieldList) -> Constructor:
         kinds = tuple(self.kind(type_.name, type_.at) for _, type_ in branch.fields)

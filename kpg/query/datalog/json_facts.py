@@ -98,4 +98,4 @@ def json_record(text: str) -> str:
     bare = SYMBOL.sub("", text)
     if "$" in bare or "inf" in bare or "nan" in bare:
         return json.dumps(text, ensure_ascii=False)
-    return SYMBOL_OR_NIL.sub(lambda found: "null" if found[0] == "nil" else found[0], text)
+    return SYMBOL_OR_NIL.sub(lambda match: "null" if match[0] == "nil" else match[0], text)

@@ -123,5 +123,5 @@ def use_of_macro(source: SourceText, line: int, name: str, end: int) -> Position
     """Return the position of a macro's name in a line, at or after a column."""
     text = source.line(line)
     pattern = re.compile(rf"(?<![\w]){re.escape(name)}(?![\w])")
-    found = pattern.search(text, min(end, len(text))) or pattern.search(text)
-    return Position(source, line, found.start() + 1 if found else 1, len(name))
+    match = pattern.search(text, min(end, len(text))) or pattern.search(text)
+    return Position(source, line, match.start() + 1 if match else 1, len(name))

@@ -95,10 +95,10 @@ class RecordFactReader:
             while end < len(self.text) and (self.text[end].isalnum() or self.text[end] in "_?."):
                 end += 1
             functor, self.position = BRANCH + self.text[self.position : end], end
-        found = self.constructors(kind, functor)
-        if not found:
+        matching = self.constructors(kind, functor)
+        if not matching:
             raise ValueError(self.text)
-        return found[0]
+        return matching[0]
 
     def constructors(self, kind: Kind, functor: str) -> list[Constructor]:
         """Return the constructors of a type with this functor: one or none."""

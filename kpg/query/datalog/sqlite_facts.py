@@ -40,8 +40,8 @@ def read_sqlite(relation: Relation, path: Path, name: str) -> pa.Table:
     """Return the rows of a table or view."""
     try:
         with closing(sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True)) as db:
-            found = db.execute("SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?", (name,))
-            if found.fetchone() is None:
+            tables = db.execute("SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?", (name,))
+            if tables.fetchone() is None:
                 hint = "Name the table with .input r(name=...)."
                 raise Unavailable(f"{path} has no table or view called {name!r}", hint=hint)
             cursor = db.execute(f"SELECT * FROM {quoted(name)}")  # noqa: S608  (the name is quoted)

@@ -148,9 +148,9 @@ class DemandGain:
     def _selects(self, read: RelationRead, stratum: Stratum, name: str, columns: Columns) -> bool:
         """Return whether a source is not known to contain all values that the recursion starts from."""
         started = {
-            place
+            position
             for rule in self._first_rules(name, stratum)
-            for place in places(positive_atoms(rule), self._head_terms(rule, columns))
+            for position in places(positive_atoms(rule), self._head_terms(rule, columns))
         }
         for source in read.sources_for(columns):
             if source.demand_of or source.is_constant or read.atom is None:

@@ -23,36 +23,36 @@ def check_subtypes(
     rule: Rule, relations: dict[str, Relation], types: dict[str, NamedType], signatures: Signatures
 ) -> None:
     """Raise TypeMismatch if the body's types of a variable have no value in common, or do not fit the head."""
-    found: dict[str, list[str]] = {}
+    types_of: dict[str, list[str]] = {}
     for atom, positive in atoms(rule.body):
         for use in uses(atom, relations, signatures) if positive else ():
-            found.setdefault(use.variable.name, []).append(use.type)
-            if not common_subtypes(found[use.variable.name], types):
-                names = " and ".join(dict.fromkeys(found[use.variable.name]))
+            types_of.setdefault(use.variable.name, []).append(use.type)
+            if not common_subtypes(types_of[use.variable.name], types):
+                names = " and ".join(dict.fromkeys(types_of[use.variable.name]))
                 what = f"{use.variable.written} cannot be of the types {names} at once"
                 raise failure(TypeMismatch, what, use.variable.at, hint="Neither is a subtype of the other.")
     in_heads = [use for head in rule.heads for use in uses(head, relations, signatures)]
     for use in sorted(in_heads, key=lambda use: not use.is_field):  # fields first: they narrow the types
-        known = found.get(use.variable.name, [])
+        known = types_of.get(use.variable.name, [])
         body_types = common_subtypes(known, types) if known else set()
         if use.is_field and common_subtypes([*known, use.type], types):
-            found[use.variable.name] = [*known, use.type]
+            types_of[use.variable.name] = [*known, use.type]
         elif body_types and not any(use.type in supertypes(name, types) for name in body_types):
             raise failure(
                 TypeMismatch,
                 f"{use.variable.written} is of type {' or '.join(sorted(body_types))}, not {use.declared}",
                 use.variable.at,
-                detail=f"It is used as {use.place}.",
+                detail=f"It is used as {use.role}.",
                 hint=f"Declare the column as {sorted(body_types)[0]}, or as a supertype of it.",
             )
 
 
 class TypedUse(NamedTuple):
-    """A variable at a place with a declared type: a column, or a field of a record in a column."""
+    """A variable with a declared type: a column, or a field of a record in a column."""
 
     variable: VariableTerm
     declared: str
-    place: str
+    role: str  # in messages: "x of edge"
     is_field: bool
 
     @property
@@ -70,11 +70,11 @@ def uses(atom: Atom, relations: dict[str, Relation], signatures: Signatures) -> 
 
 
 def uses_in(
-    term: Term, declared: str, kind: Kind, place: str, signatures: Signatures, is_field: bool = False
+    term: Term, declared: str, kind: Kind, role: str, signatures: Signatures, is_field: bool = False
 ) -> Iterator[TypedUse]:
-    """Yield the variables of a term at a place, which may be a field of a record."""
+    """Yield the variables of a term in a role: a column, or a field of a record."""
     if isinstance(term, VariableTerm):
-        yield TypedUse(term, declared, place, is_field)
+        yield TypedUse(term, declared, role, is_field)
     elif isinstance(term, CallTerm):
         constructor = signatures.constructor(replace(term, kind=kind))
         if constructor is not None and constructor.types:

@@ -63,15 +63,15 @@ class Unpacking:
         parts = [self.inside(part) for part in flattened(formula)]
         done: set[int] = set()  # identities of literals that need no more unpacking
         while True:
-            found = next((index for index, part in enumerate(parts) if id(part) not in done), None)
-            if found is None:
+            index = next((index for index, part in enumerate(parts) if id(part) not in done), None)
+            if index is None:
                 return Conjunction(tuple(parts), formula.at)
-            others = parts[:found] + parts[found + 1 :]
-            by_one = self.literal(parts[found], others)
-            if by_one == [parts[found]]:
-                done.add(id(parts[found]))
+            others = parts[:index] + parts[index + 1 :]
+            by_one = self.literal(parts[index], others)
+            if by_one == [parts[index]]:
+                done.add(id(parts[index]))
             else:
-                parts[found : found + 1] = by_one
+                parts[index : index + 1] = by_one
                 done = {id(part) for part in parts if isinstance(part, Truth)}  # what was unbound may be bound now
 
     def inside(self, part: Formula) -> Formula:
