@@ -17,6 +17,8 @@
         Closed              use of an input, handle or db after its end
         InUse               dropping something that has readers, or creating something that exists
         InsertOnly          removing rows from a relation that an insert-only program reads
+        ConstraintViolation rows that a key, NOT NULL or CHECK of a table refuses
+        TransactionConflict a table that a transaction depends on was changed by another
       DataError           an answer failed: an expression or reducer fails on some rows of its input
       ResourceError       a limit was reached; a retry may succeed
         OverBudget          the memory limit
@@ -130,6 +132,14 @@ class InsertOnly(InputError):
     """Removing rows from a relation that an insert-only program reads."""
 
 
+class ConstraintViolation(InputError):
+    """Rows that a key, NOT NULL or CHECK of a table refuses."""
+
+
+class TransactionConflict(InputError):
+    """A table that a transaction depends on was changed by another; the whole transaction may be tried again."""
+
+
 class DataError(KpgError):
     """An answer failed: an expression or reducer fails on some rows of its input."""
 
@@ -216,6 +226,8 @@ WIRE_NAMES: dict[str, type[KpgError]] = {
     "Closed": Closed,
     "InUse": InUse,
     "InsertOnly": InsertOnly,
+    "ConstraintViolation": ConstraintViolation,
+    "TransactionConflict": TransactionConflict,
     "DataError": DataError,
     "ResourceError": ResourceError,
     "OverBudget": OverBudget,

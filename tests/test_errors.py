@@ -30,9 +30,9 @@ def test_wire_names_are_those_of_the_first_release():
     assert list(WIRE_NAMES) == [
         "KpgError", "ProgramError", "ParseError", "UndefinedName", "TypeMismatch", "BadPlan", "UnsafeRule",
         "NotStratified", "NameTaken", "NotSupported", "InputError", "SchemaMismatch", "TimeTooEarly", "TimeNotReached",
-        "Closed", "InUse", "InsertOnly", "DataError", "ResourceError", "OverBudget", "OverLimit", "TooManyRounds",
-        "Overflow", "StorageError", "Corrupt", "Unavailable", "ClusterError", "WorkerLost", "Unreachable",
-        "NotAuthorised", "ProtocolError", "WrongThread", "WrongAnswer",
+        "Closed", "InUse", "InsertOnly", "ConstraintViolation", "TransactionConflict", "DataError", "ResourceError",
+        "OverBudget", "OverLimit", "TooManyRounds", "Overflow", "StorageError", "Corrupt", "Unavailable",
+        "ClusterError", "WorkerLost", "Unreachable", "NotAuthorised", "ProtocolError", "WrongThread", "WrongAnswer",
     ]  # fmt: skip
 
 

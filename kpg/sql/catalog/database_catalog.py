@@ -1,0 +1,134 @@
+"""The catalog of one db: what each name stands for, what reads it, and how it was defined.
+
+Tables and views that SQL created have entries with everything that their statements say. Relations that
+Python, Datalog or Spark created have entries derived from their schemas, so SQL reads them too. The catalog belongs to
+the db, not to a session. `version` grows with every change, so that cached plans know when they are stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kpg.sql.catalog.definition_store import RESERVED, DefinitionStore
+from kpg.sql.catalog.entries import CatalogEntry, TableColumn, TableEntry, ViewEntry
+from kpg.sql.lower.engine_types import sql_type
+
+if TYPE_CHECKING:
+    from kpg.api.contracts import Arrangement, Database, Output
+    from kpg.columns.schema import Schema
+    from kpg.sql.relational.scalars import SortKey
+
+
+@dataclass(slots=True)
+class InstalledView:
+    """A materialized view: its entry, the answer that the db maintains, and the names that it reads."""
+
+    entry: ViewEntry
+    arrangement: Arrangement
+    output: Output
+    order: tuple[SortKey, ...]  # of reads of the whole view
+    reads: frozenset[str]
+
+
+@dataclass(slots=True)
+class TableIndex:
+    """An index: an arrangement of a table by some columns, kept while the index exists."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    arrangement: Arrangement
+
+
+class DatabaseCatalog:
+    """The names of one db."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        self.store = DefinitionStore(db)
+        self.version = 0
+        self.tables: dict[str, TableEntry] = {}
+        self.views: dict[str, tuple[ViewEntry, frozenset[str]]] = {}  # descriptions, and the names that they read
+        self.installed: dict[str, InstalledView] = {}
+        self.indexes: dict[str, TableIndex] = {}
+        self.keys: dict[str, Arrangement] = {}  # of tables with a primary key, by table
+
+    # What the binder asks
+
+    def entry(self, name: str) -> CatalogEntry | None:
+        """Return the entry of a name, None if there is none."""
+        if name in self.tables:
+            return self.tables[name]
+        if name in self.views:
+            return self.views[name][0]
+        if name in self.installed:
+            return self.installed[name].entry
+        if name in RESERVED:
+            return None
+        source = self.db.inputs.get(name)
+        if source is not None:
+            return TableEntry(name, columns_of(source.schema), tuple(getattr(source, "key", ())))
+        return None
+
+    def names(self) -> Iterator[str]:
+        """Return all names, for hints about misspelled ones."""
+        inputs = [name for name in self.db.inputs if self.is_table(name)]
+        yield from dict.fromkeys([*self.tables, *self.views, *self.installed, *inputs])
+
+    def table_names(self) -> list[str]:
+        """Return the names of all tables, those of Python and Datalog included, in order."""
+        return sorted(name for name in self.db.inputs if self.is_table(name))
+
+    def is_table(self, name: str) -> bool:
+        """Return whether an input is a table for users, and not one of kpg's own."""
+        return name not in RESERVED and " " not in name
+
+    # What readers of entries need
+
+    def relation(self, name: str) -> Any:
+        """Return the collection that a scan of a name reads."""
+        return self.installed[name].arrangement if name in self.installed else self.db.inputs[name]
+
+    def key_index(self, table: str) -> Arrangement:
+        """Return the arrangement of a table by its primary key; made when it is first needed."""
+        if table not in self.keys:
+            entry = self.entry(table)
+            assert isinstance(entry, TableEntry)
+            self.keys[table] = self.db.inputs[table].arrange(*entry.primary_key)
+        return self.keys[table]
+
+    def release_key(self, table: str) -> None:
+        """Release the arrangement of a table by its primary key, if there is one."""
+        arrangement = self.keys.pop(table, None)
+        if arrangement is not None:
+            arrangement.release()
+
+    def readers_of(self, name: str) -> list[str]:
+        """Return the views and indexes that depend on a name directly, in the order of their definition."""
+        readers = [view for view, (_, reads) in self.views.items() if name in reads]
+        readers += [view for view, installed in self.installed.items() if name in installed.reads]
+        order = {defined: number for number, defined in enumerate(self.store.definitions)}
+        return sorted(readers, key=lambda reader: order.get(reader, len(order)))
+
+    def indexes_of(self, table: str) -> list[TableIndex]:
+        """Return the indexes of a table."""
+        return [index for index in self.indexes.values() if index.table == table]
+
+
+def columns_of(schema: Schema) -> tuple[TableColumn, ...]:
+    """Return the columns of a relation that SQL did not create."""
+    pairs = zip(schema.names, schema.types, strict=True)
+    return tuple(TableColumn(name, sql_type(type_), not_null=not type_.nullable) for name, type_ in pairs)
+
+
+def catalog_of(db: Database) -> DatabaseCatalog:
+    """Return the catalog of a db; the first call reads the definitions on disk and carries them out again."""
+    catalog: DatabaseCatalog | None = db.__dict__.get("_sql_catalog")
+    if catalog is None:
+        from kpg.sql.session.restore_definitions import restore_definitions
+
+        catalog = db.__dict__["_sql_catalog"] = DatabaseCatalog(db)
+        restore_definitions(catalog)
+    return catalog

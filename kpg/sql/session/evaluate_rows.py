@@ -1,0 +1,88 @@
+"""Evaluate bound scalars over rows that are in hand, without a dataflow: VALUES, checks, RETURNING, ON CONFLICT.
+
+A row on which a scalar fails raises at once: a statement that writes has no rows with errors.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kpg.columns.bind import Evaluated, bind
+from kpg.columns.rows import rows_of
+from kpg.columns.schema import Schema
+from kpg.columns.table_rows import decode, encode
+from kpg.errors import DataError
+from kpg.sql.lower.engine_types import engine_type
+from kpg.sql.lower.lower_scalars import expression_of
+from kpg.sql.relational.relations import BoundRelation, Project, Values
+from kpg.sql.relational.scalars import SUBQUERIES, Column, Constant, Scalar, walk
+from kpg.sql.session.runtime_states import state_of_reason
+from kpg.sql.session.sql_errors import sql_error
+
+if TYPE_CHECKING:
+    from kpg.api.contracts import Database
+
+UNIT = Schema.of({"unit": int})
+
+
+def evaluate_scalars(
+    db: Database, scalars: Sequence[Scalar], columns: Sequence[Column], table: pa.Table, schema: Schema
+) -> tuple[pa.Table, Schema]:
+    """Return one column for each scalar, over rows with some columns; raise if one fails on a row."""
+    names = dict(zip(columns, schema.names, strict=False))  # without columns, the schema has a unit
+    data = encode(schema, table, db.symbols)
+    bound = [bind(expression_of(scalar, names), schema, db.symbols) for scalar in scalars]
+    values = [checked(expression.evaluate(data)) for expression in bound]
+    result = Schema(tuple(f"column {at}" for at in range(len(bound))), tuple(expression.type for expression in bound))
+    lanes = np.concatenate([np.atleast_2d(value) for value in values]) if values else np.empty((0, data.shape[1]))
+    return decode(result, np.ascontiguousarray(lanes.astype(np.int64, copy=False)), db.symbols), result
+
+
+def checked(evaluated: Evaluated) -> Any:
+    """Return the values; raise if a row failed."""
+    failed = evaluated.failed
+    if failed is not None and failed.any():
+        failure = evaluated.failure(int(np.argmax(failed)))
+        position = f"{failure.origin.at}: " if failure.origin is not None and failure.origin.at else ""
+        excerpt = failure.origin.excerpt if failure.origin is not None else ""
+        raise sql_error(
+            DataError, state_of_reason(failure.reason), f"{position}{failure.reason}", detail=excerpt or None
+        )
+    return evaluated.values
+
+
+def constant_rows(db: Database, relation: BoundRelation) -> tuple[pa.Table, Schema] | None:
+    """Return the rows of VALUES, or of a projection of it; None if the relation needs a dataflow."""
+    if isinstance(relation, Project) and relation.input.columns and not has_subquery(relation.values):
+        inner = constant_rows(db, relation.input)
+        return None if inner is None else evaluate_scalars(db, relation.values, relation.input.columns, *inner)
+    if not isinstance(relation, Values) or not relation.columns or has_subquery(itertools.chain(*relation.rows)):
+        return None
+    return rows_of_values(db, relation)
+
+
+def has_subquery(scalars: Iterable[Scalar]) -> bool:
+    """Return whether some scalar contains a subquery."""
+    return any(isinstance(part, SUBQUERIES) for scalar in scalars for part in walk(scalar))
+
+
+def rows_of_values(db: Database, values: Values) -> tuple[pa.Table, Schema]:
+    """Return the rows of VALUES without subqueries."""
+    types = tuple(engine_type(column.type) for column in values.columns)
+    schema = Schema(tuple(f"column {at}" for at in range(len(types))), types)
+    plain: list[list[Any]] = []
+    for row in values.rows:
+        plain.append([value.value if isinstance(value, Constant) else evaluate_one(db, value) for value in row])
+    data = encode(schema, [tuple(row) for row in plain], db.symbols)
+    return decode(schema, data, db.symbols), schema
+
+
+def evaluate_one(db: Database, scalar: Scalar) -> Any:
+    """Return the Python value of a scalar without columns."""
+    table, schema = evaluate_scalars(db, [scalar], (), pa.table({"unit": [0]}), UNIT)
+    return rows_of(table, schema)[0][0]

@@ -1,0 +1,160 @@
+"""INSERT: rows of VALUES or of a query, with defaults, identity numbers and ON CONFLICT.
+
+Keys are looked up in the table's arrangement by its primary key, all rows of a statement together. The cost is that of
+the new rows, of the present rows with their keys, and of one epoch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kpg.columns.schema import Schema
+from kpg.errors import ConstraintViolation
+from kpg.sql.bind.bind_context import Parameters
+from kpg.sql.bind.bind_statements import bind_insert, bind_scalar
+from kpg.sql.bind.bound_changes import BoundConflict, BoundInsert, BoundReturning
+from kpg.sql.catalog.entries import TableEntry
+from kpg.sql.parse.sql_statements import InsertStatement
+from kpg.sql.parse.statement_parser import parse_expression
+from kpg.sql.relational.scalars import Column
+from kpg.sql.session import sql_errors
+from kpg.sql.session.evaluate_rows import UNIT, evaluate_scalars
+from kpg.sql.session.query_result import QueryResult, ResultColumn
+from kpg.sql.session.row_tables import key_numbers, no_rows, repeated
+from kpg.sql.session.run_query import fetch_relation
+from kpg.sql.session.sql_errors import sql_error
+from kpg.sql.session.table_writes import (
+    TableWrite,
+    apply,
+    check_keys,
+    check_rows,
+    existing_rows,
+    named_like,
+    require_table,
+    schema_of_table,
+)
+
+if TYPE_CHECKING:
+    from kpg.sql.session.sql_session import SqlSession
+
+
+def insert(session: SqlSession, statement: InsertStatement, parameters: Parameters) -> QueryResult:
+    """Carry out INSERT."""
+    require_table(session, str(statement.table))
+    bound = bind_insert(statement, session.catalog, parameters)
+    entry = bound.table
+    session.check_reads(bound.rows)
+    fetched = fetch_relation(session.catalog, bound.rows)
+    rows = number_identities(session, bound, named_like(entry, fetched.table))
+    change = resolve_conflicts(session, bound, rows)
+    apply(session, change)
+    tag = f"INSERT 0 {change.inserted.num_rows}"
+    return returning_rows(session, tag, bound.returning, bound.written, entry, change.inserted)
+
+
+# Identity columns
+
+
+def number_identities(session: SqlSession, bound: BoundInsert, rows: pa.Table) -> pa.Table:
+    """Fill identity columns that the statement does not give with the next numbers."""
+    for at, (column, given) in enumerate(zip(bound.table.columns, bound.given, strict=True)):
+        if column.identity is not None and not given:
+            first = session.take_numbers(f"{bound.table.name}.{column.name}", rows.num_rows)
+            numbers = pa.array(np.arange(first, first + rows.num_rows))
+            rows = rows.set_column(at, column.name, numbers)
+    return rows
+
+
+def fill_defaults(session: SqlSession, entry: TableEntry, rows: pa.Table) -> pa.Table:
+    """Return rows with all columns of a table: those that are missing get numbers, defaults or null."""
+    columns = []
+    for column in entry.columns:
+        if column.name in rows.column_names:
+            columns.append(rows.column(column.name))
+        elif column.identity is not None:
+            first = session.take_numbers(f"{entry.name}.{column.name}", rows.num_rows)
+            columns.append(pa.chunked_array([np.arange(first, first + rows.num_rows)]))
+        else:
+            text = "null" if column.default is None else column.default
+            tree = parse_expression(text, column.name)
+            scalar = bind_scalar(tree, (), session.catalog, target=column.type, clause="default")
+            unit = pa.table({"unit": np.zeros(rows.num_rows, np.int64)})
+            columns.append(evaluate_scalars(session.db, [scalar], (), unit, UNIT)[0].column(0))
+    return pa.table(columns, names=[column.name for column in entry.columns])
+
+
+# Conflicts
+
+
+def resolve_conflicts(session: SqlSession, bound: BoundInsert, rows: pa.Table) -> TableWrite:
+    """Return what INSERT changes, by its ON CONFLICT clause."""
+    entry, conflict = bound.table, bound.on_conflict
+    schema = schema_of_table(session, entry)
+    check_rows(session, entry, rows)
+    if conflict is None or not entry.primary_key:
+        check_keys(session, entry, rows, no_rows(schema))
+        return TableWrite(entry, no_rows(schema), rows)
+    present = existing_rows(session, entry, rows)
+    session.note_read(entry.name)
+    new, old = key_numbers(schema, [rows, present], entry.primary_key, session.db.symbols)
+    is_present = np.isin(new, old)
+    if conflict.row is None:
+        kept = rows.filter(~is_present & ~repeated(new))
+        return TableWrite(entry, no_rows(schema), kept)
+    if repeated(new).any():
+        raise sql_error(
+            ConstraintViolation,
+            sql_errors.CARDINALITY_VIOLATION,
+            "ON CONFLICT DO UPDATE would change a row a second time",
+            hint="Make sure that the rows to insert have different keys.",
+        )
+    order = np.argsort(old)
+    matches = present.take(order[np.searchsorted(old[order], new[is_present])])
+    removed, updated = update_matches(session, entry, conflict, matches, rows.filter(is_present))
+    inserted = pa.concat_tables([rows.filter(~is_present), updated])
+    check_keys(session, entry, updated, removed)
+    return TableWrite(entry, removed, inserted)
+
+
+def update_matches(
+    session: SqlSession, entry: TableEntry, conflict: BoundConflict, present: pa.Table, excluded: pa.Table
+) -> tuple[pa.Table, pa.Table]:
+    """Return the present rows that DO UPDATE replaces, and what replaces each."""
+    schema = schema_of_table(session, entry)
+    both = Schema(
+        tuple(f"{side} {name}" for side in ("present", "excluded") for name in schema.names), schema.types * 2
+    )
+    table = pa.table([*present.columns, *excluded.columns], names=list(both.names))
+    columns = (*conflict.existing, *conflict.excluded)
+    assert conflict.row is not None
+    results, _ = evaluate_scalars(session.db, (*conflict.row, conflict.condition), columns, table, both)
+    condition: Any = results.column(results.num_columns - 1)
+    holds = pc.fill_null(condition, False)
+    replaced = present.filter(holds)
+    updated = named_like(entry, results.select(range(len(schema))).filter(holds))
+    check_rows(session, entry, updated)
+    return replaced, updated
+
+
+# RETURNING
+
+
+def returning_rows(
+    session: SqlSession,
+    tag: str,
+    returning: BoundReturning | None,
+    columns: tuple[Column, ...],
+    entry: TableEntry,
+    rows: pa.Table,
+) -> QueryResult:
+    """Return the result of a statement: its tag, and the rows of RETURNING if it has one."""
+    if returning is None:
+        return QueryResult(tag)
+    table, schema = evaluate_scalars(session.db, returning.values, columns, rows, schema_of_table(session, entry))
+    types = [value.type for value in returning.values]
+    described = tuple(ResultColumn(name, type_) for name, type_ in zip(returning.names, types, strict=True))
+    return QueryResult(tag, described, table.rename_columns(list(returning.names)), schema)

@@ -1,0 +1,52 @@
+"""The names that queries read: as written, for the dependencies of views, and as bound, for transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from kpg.sql.parse.sql_statements import SyntaxTree
+from kpg.sql.relational.relations import BoundRelation, Definition, Scan
+from kpg.sql.relational.scalars import AggregateCall, Scalar, SortKey
+
+INNER = (BoundRelation, Scalar, AggregateCall, SortKey, Definition)  # parts of a relation that may contain relations
+
+
+def relations_read(tree: SyntaxTree) -> frozenset[str]:
+    """Return the tables and views that a query names, in any place; names of its own CTEs may be among them."""
+    names = set()
+    for table in tree.node.find_all(exp.Table):
+        identifier = table.this
+        if isinstance(identifier, exp.Identifier):
+            names.add(identifier.name if identifier.quoted else identifier.name.lower())
+    return frozenset(names)
+
+
+def scanned_names(relation: BoundRelation) -> list[str]:
+    """Return the source of each scan in a relation, subqueries included; a relation that is used twice counts once."""
+    names: list[str] = []
+    seen: set[int] = set()
+    stack: list[Any] = [relation]
+    while stack:
+        part = stack.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Scan):
+            names.append(part.source)
+        stack.extend(_inner_parts(part))
+    return names
+
+
+def _inner_parts(part: Any) -> Iterator[Any]:
+    if is_dataclass(part):
+        for entry in fields(part):
+            value = getattr(part, entry.name)
+            for member in value if isinstance(value, tuple) else (value,):
+                if isinstance(member, INNER):
+                    yield member
+                elif isinstance(member, tuple):
+                    yield from (inner for inner in member if isinstance(inner, INNER))

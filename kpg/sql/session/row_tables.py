@@ -1,0 +1,75 @@
+"""Tables of rows between statements and inputs: multisets of rows as Arrow tables, compared by their lanes.
+
+All functions are vectorised. Rows are equal when their lanes are, as in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kpg.columns.consolidation import consolidate_all
+from kpg.columns.schema import Schema
+from kpg.columns.table_rows import decode, encode
+from kpg.columns.updates import Ints, Updates, constant
+
+if TYPE_CHECKING:
+    from kpg.columns.symbols import Symbols
+
+
+def no_rows(schema: Schema) -> pa.Table:
+    """Return an empty table with some columns."""
+    return schema.to_arrow().empty_table()
+
+
+def sum_rows(
+    schema: Schema, added: Sequence[pa.Table], subtracted: Sequence[pa.Table], symbols: Symbols
+) -> tuple[pa.Table, Ints]:
+    """Return the sum of some tables minus others: each row once, and its count, which may be negative."""
+    parts = [
+        Updates(encode(schema, table, symbols), constant((0,)), constant((diff,)))
+        for diff, tables in ((1, added), (-1, subtracted))
+        for table in tables
+        if table.num_rows
+    ]
+    if not parts:
+        return no_rows(schema), np.empty(0, np.int64)
+    total = consolidate_all(parts)
+    counts = np.broadcast_to(total.diffs[0], len(total))
+    return decode(schema, np.ascontiguousarray(total.data), symbols), np.ascontiguousarray(counts)
+
+
+def repeat(table: pa.Table, counts: Ints) -> pa.Table:
+    """Return each row as often as its count says; rows with a negative count are left out."""
+    return table.take(np.repeat(np.arange(table.num_rows), np.maximum(counts, 0)))
+
+
+def difference(schema: Schema, left: Sequence[pa.Table], right: Sequence[pa.Table], symbols: Symbols) -> pa.Table:
+    """Return the rows that the left tables have more often than the right ones, that often."""
+    return repeat(*sum_rows(schema, left, right, symbols))
+
+
+def key_numbers(
+    schema: Schema, tables: Sequence[pa.Table], keys: Sequence[str], symbols: Symbols
+) -> list[npt.NDArray[np.int64]]:
+    """Return a number for the key of each row of each table; equal keys have equal numbers."""
+    key_schema = schema.select(keys)
+    lanes = [encode(key_schema, table.select(list(keys)), symbols) for table in tables]
+    whole = np.concatenate(lanes, axis=1)
+    if not whole.shape[1]:
+        return [np.empty(0, np.int64) for _ in tables]
+    _, numbers = np.unique(whole, axis=1, return_inverse=True)
+    cuts = np.cumsum([part.shape[1] for part in lanes])[:-1]
+    return np.split(numbers.reshape(-1), cuts)
+
+
+def repeated(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return whether an equal number stands before each one."""
+    _, first = np.unique(numbers, return_index=True)
+    mask = np.ones(len(numbers), np.bool_)
+    mask[first] = False
+    return mask

@@ -1,0 +1,144 @@
+"""Run bound queries once: install, read, release. One-off queries have the plans and the meaning of standing views.
+
+A query reads the arrangements that exist, so its cost is that of its own operators. Its rows come back as an Arrow
+table with the columns of the query, in their order. `ORDER BY` is applied here, since a collection has no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kpg.columns.schema import Schema
+from kpg.errors import DataError
+from kpg.sql.lower.lower_query import lower_query
+from kpg.sql.relational.relations import BoundRelation, Project, Query
+from kpg.sql.relational.scalars import Column, ColumnValue, SortKey
+from kpg.sql.session.evaluate_rows import constant_rows
+from kpg.sql.session.runtime_states import with_state
+
+if TYPE_CHECKING:
+    from kpg.api.collection import Collection
+    from kpg.sql.catalog.database_catalog import DatabaseCatalog
+
+Replacements = Mapping[str, "Collection"]  # what a scan of a name reads instead of the relation of that name
+
+
+class CatalogSources(Mapping[str, "Collection"]):
+    """The collections that queries read, by the names of the catalog."""
+
+    def __init__(self, catalog: DatabaseCatalog, replacing: Replacements | None = None) -> None:
+        self._catalog = catalog
+        self._replacing = replacing or {}
+
+    def __getitem__(self, name: str) -> Collection:
+        return self._replacing[name] if name in self._replacing else self._catalog.relation(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._catalog.names())
+
+    def __len__(self) -> int:
+        return len(list(self._catalog.names()))
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedRows:
+    """Rows of a relation, and the engine's schema of their columns; both in the order of the relation's columns."""
+
+    table: pa.Table
+    schema: Schema
+
+
+def fetch_relation(
+    catalog: DatabaseCatalog, relation: BoundRelation, as_of: int | None = None, replacing: Replacements | None = None
+) -> FetchedRows:
+    """Return the rows of a relation now, or as of an epoch, in any order."""
+    db = catalog.db
+    constants = constant_rows(db, relation)
+    if constants is not None:
+        return FetchedRows(*constants)
+    if db.sealed is None:
+        db.advance()
+    named = Query(relation, tuple(f"column {at}" for at in range(len(relation.columns))))
+    output = lower_query(db, named, CatalogSources(catalog, replacing)).output()
+    try:
+        return FetchedRows(output.snapshot(as_of), output.schema)
+    except DataError as error:
+        raise with_state(error) from None
+    finally:
+        output.release()
+
+
+def fetch_query(
+    catalog: DatabaseCatalog, query: Query, as_of: int | None = None, replacing: Replacements | None = None
+) -> FetchedRows:
+    """Return the rows of a query in its order; ties go by all columns."""
+    if not query.order:
+        return fetch_relation(catalog, query.relation, as_of, replacing)
+    relation, keys = with_sort_columns(query)
+    fetched = fetch_relation(catalog, relation, as_of, replacing)
+    ordered = sort_table(fetched.table, keys)
+    width = len(query.relation.columns)
+    names = fetched.schema.names[:width]
+    return FetchedRows(ordered.select(range(width)), fetched.schema.select(names))
+
+
+@dataclass(frozen=True, slots=True)
+class TableOrder:
+    """One key of the order of a table: the position of a column."""
+
+    position: int
+    descending: bool
+    nulls_first: bool
+
+
+def with_sort_columns(query: Query) -> tuple[BoundRelation, list[TableOrder]]:
+    """Return the relation with a further column for each sort key that is not a column, and the order."""
+    columns = list(query.relation.columns)
+    values: list[Any] = [ColumnValue(column, type=column.type) for column in columns]
+    order = []
+    for key in query.order:
+        order.append(TableOrder(_position(key, columns, values), key.descending, key.nulls_first))
+    if len(columns) == len(query.relation.columns):
+        return query.relation, order
+    return Project(tuple(columns), query.relation, tuple(values)), order
+
+
+def _position(key: SortKey, columns: list[Column], values: list[Any]) -> int:
+    if isinstance(key.value, ColumnValue) and key.value.column in columns:
+        return columns.index(key.value.column)
+    columns.append(Column(f"sort key {len(columns)}", key.value.type))
+    values.append(key.value)
+    return len(columns) - 1
+
+
+def sort_table(table: pa.Table, order: list[TableOrder]) -> pa.Table:
+    """Return a table in an order; rows that it does not distinguish go by all columns, nulls last."""
+    keyed = {key.position for key in order}
+    rest = [TableOrder(at, False, False) for at in range(table.num_columns) if at not in keyed]
+    arrays: list[Any] = []
+    directions: list[Any] = []
+    for key in [*order, *rest]:
+        column = sortable(table.column(key.position))
+        if column.null_count:
+            arrays.append(pc.is_null(column))
+            directions.append("descending" if key.nulls_first else "ascending")
+        arrays.append(column)
+        directions.append("descending" if key.descending else "ascending")
+    if not arrays:
+        return table
+    names = [str(at) for at in range(len(arrays))]
+    keys = pa.table(arrays, names=names)
+    return table.take(pc.sort_indices(keys, sort_keys=list(zip(names, directions, strict=True))))
+
+
+def sortable(column: Any) -> Any:
+    """Return a column that Arrow can sort, in the order of the values."""
+    if isinstance(column.type, pa.ExtensionType):
+        storage: Any = column.type.storage_type
+        return pa.chunked_array([chunk.storage for chunk in column.chunks], storage)
+    return column

@@ -1,0 +1,59 @@
+"""SELECT, VALUES, TABLE and WITH: run a query once and return its rows in its order.
+
+Bound queries are cached by their text and the version of the catalog, since applications repeat theirs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kpg.errors import ProgramError
+from kpg.sql.bind.bind_context import Parameters
+from kpg.sql.bind.bind_statements import bind_query, bind_scalar
+from kpg.sql.parse.sql_statements import QueryStatement, SyntaxTree
+from kpg.sql.relational.relations import Query
+from kpg.sql.session import sql_errors
+from kpg.sql.session.evaluate_rows import evaluate_one
+from kpg.sql.session.query_result import QueryResult, ResultColumn
+from kpg.sql.session.run_query import FetchedRows, fetch_query
+from kpg.sql.session.sql_errors import sql_error
+from kpg.sql.sql_types import BIGINT
+
+if TYPE_CHECKING:
+    from kpg.sql.session.sql_session import SqlSession
+
+
+def select(session: SqlSession, statement: QueryStatement, parameters: Parameters) -> QueryResult:
+    """Carry out a query."""
+    query = bind_query(statement.query, session.catalog, parameters, standing=False)
+    session.check_reads(query.relation)
+    fetched = fetch_query(session.catalog, query, read_time(session, statement.as_of, parameters))
+    return result_of(query, fetched)
+
+
+def result_of(query: Query, fetched: FetchedRows) -> QueryResult:
+    """Return the rows of a query with its names and types."""
+    pairs = zip(query.names, query.relation.columns, strict=True)
+    columns = tuple(ResultColumn(name, column.type) for name, column in pairs)
+    table = fetched.table.rename_columns(list(query.names))
+    return QueryResult(f"SELECT {table.num_rows}", columns, table, fetched.schema)
+
+
+def read_time(session: SqlSession, as_of: SyntaxTree | None, parameters: Parameters) -> int | None:
+    """Return the epoch that a read sees: that of AS OF, or of the open transaction; None for the last one."""
+    if as_of is not None:
+        return epoch_of(session, as_of, parameters)
+    transaction = session.transaction
+    if transaction is None:
+        session.require_no_pending_rows()
+        return None
+    return transaction.as_of
+
+
+def epoch_of(session: SqlSession, tree: SyntaxTree, parameters: Parameters) -> int:
+    """Return the epoch that an expression of AS OF or UP TO names."""
+    scalar = bind_scalar(tree, (), session.catalog, parameters, target=BIGINT, clause="as of")
+    epoch = evaluate_one(session.db, scalar)
+    if not isinstance(epoch, int):
+        raise sql_error(ProgramError, sql_errors.INVALID_PARAMETER, "AS OF needs an epoch", hint="Write a number.")
+    return epoch

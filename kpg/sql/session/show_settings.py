@@ -1,0 +1,89 @@
+"""SHOW: the tables, views, indexes and columns of the db, definitions, and the settings that clients ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from kpg.columns.schema import Schema
+from kpg.errors import UndefinedName
+from kpg.sql.parse.sql_statements import ShowStatement
+from kpg.sql.session import sql_errors
+from kpg.sql.session.query_result import QueryResult, ResultColumn
+from kpg.sql.session.sql_errors import sql_error
+from kpg.sql.sql_types import TEXT
+
+if TYPE_CHECKING:
+    from kpg.sql.catalog.database_catalog import DatabaseCatalog
+    from kpg.sql.session.sql_session import SqlSession
+
+SETTINGS: Final = {
+    "server_version": "15.0 (kpg)",
+    "server_encoding": "UTF8",
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "lc_collate": "C",
+    "standard_conforming_strings": "on",
+    "transaction_isolation": "repeatable read",
+    "search_path": "public",
+}
+
+
+def show(session: SqlSession, statement: ShowStatement) -> QueryResult:
+    """Carry out SHOW."""
+    what, of = " ".join(statement.what), None if statement.of is None else str(statement.of)
+    catalog = session.catalog
+    if what == "tables":
+        return texts(["name"], [(name,) for name in catalog.table_names()])
+    if what in ("views", "materialized views"):
+        chosen = [*catalog.installed] if what == "materialized views" else [*catalog.views, *catalog.installed]
+        return texts(["name"], [(name,) for name in chosen])
+    if what == "indexes":
+        return texts(["name", "on", "columns"], index_rows(catalog, of))
+    if what == "columns" and of is not None:
+        return texts(["name", "type", "nullable"], column_rows(catalog, of))
+    if what.startswith("create") and of is not None:
+        return texts(["name", "definition"], [(of, definition_of(catalog, of))])
+    if what == "all":
+        return texts(["name", "setting"], sorted(SETTINGS.items()))
+    if what in SETTINGS:
+        return texts([what], [(SETTINGS[what],)])
+    raise sql_error(
+        UndefinedName,
+        "42704",
+        f"nothing to show is called {what!r}",
+        hint="SHOW TABLES, VIEWS, MATERIALIZED VIEWS, INDEXES, COLUMNS FROM name, CREATE TABLE name, or ALL settings.",
+    )
+
+
+def index_rows(catalog: DatabaseCatalog, of: str | None) -> list[tuple[str, str, str]]:
+    """Return the indexes, of one relation or all."""
+    indexes = catalog.indexes.values()
+    return [(index.name, index.table, ", ".join(index.columns)) for index in indexes if of in (None, index.table)]
+
+
+def column_rows(catalog: DatabaseCatalog, name: str) -> list[tuple[str, str, str]]:
+    """Return the columns of a table or view."""
+    entry = catalog.entry(name)
+    if entry is None:
+        raise sql_error(UndefinedName, sql_errors.UNDEFINED_TABLE, f"there is no relation {name!r}")
+    return [(column.name, str(column.type), "no" if column.not_null else "yes") for column in entry.columns]
+
+
+def definition_of(catalog: DatabaseCatalog, name: str) -> str:
+    """Return the statement that created a name."""
+    definition = catalog.store.definitions.get(name)
+    if definition is None:
+        raise sql_error(UndefinedName, sql_errors.UNDEFINED_TABLE, f"no statement defines {name!r}")
+    return definition.text
+
+
+def texts(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> QueryResult:
+    """Return a result whose columns are texts."""
+    schema = Schema.of(dict.fromkeys(names, str | None))
+    table = pa.table({name: pa.array([row[at] for row in rows], pa.string()) for at, name in enumerate(names)})
+    return QueryResult("SHOW", tuple(ResultColumn(name, TEXT) for name in names), table, schema)

@@ -1,0 +1,175 @@
+"""A session: executes statements on a db, one after the other, with at most one open transaction.
+
+    session = SqlSession(db)
+    result = session.execute("SELECT * FROM t WHERE a > :least", {"least": 5})
+
+`db.sql` has one session; a server has one for each client. Sessions of one db share its catalog. A statement outside
+BEGIN is one epoch: all of it takes effect, or nothing. Texts that were parsed before are not parsed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from kpg.errors import InUse, ProgramError
+from kpg.query.lower.unit_input import UNIT_INPUT, unit_input
+from kpg.sql.catalog.database_catalog import catalog_of
+from kpg.sql.parse import sql_statements as statements
+from kpg.sql.parse.statement_parser import parse_statements
+from kpg.sql.session import sql_errors
+from kpg.sql.session.copy_files import copy
+from kpg.sql.session.define_names import define, drop
+from kpg.sql.session.delete_rows import delete, truncate
+from kpg.sql.session.explain_sql import explain
+from kpg.sql.session.insert_rows import insert
+from kpg.sql.session.query_result import QueryResult
+from kpg.sql.session.relation_reads import scanned_names
+from kpg.sql.session.select_rows import select
+from kpg.sql.session.show_settings import show
+from kpg.sql.session.sql_errors import sql_error
+from kpg.sql.session.sql_transaction import SqlTransaction, control_transaction, reads_own_writes
+from kpg.sql.session.subscribe_changes import SqlSubscription, subscribe
+from kpg.sql.session.update_rows import update
+
+if TYPE_CHECKING:
+    from kpg.api.contracts import Database
+    from kpg.sql.catalog.entries import TableEntry
+    from kpg.sql.relational.relations import BoundRelation
+
+Parameters = Mapping[str, Any]
+Handler = Callable[["SqlSession", Any, Parameters], "QueryResult | SqlSubscription"]
+
+CACHED_TEXTS = 256  # parsed texts that are kept; applications repeat theirs
+
+HANDLERS: Final[dict[type[statements.SqlStatement], Handler]] = {
+    statements.QueryStatement: select,
+    statements.CreateTable: lambda session, statement, _: define(session, statement),
+    statements.CreateView: lambda session, statement, _: define(session, statement),
+    statements.CreateIndex: lambda session, statement, _: define(session, statement),
+    statements.DropStatement: lambda session, statement, _: drop(session, statement),
+    statements.InsertStatement: insert,
+    statements.UpdateStatement: update,
+    statements.DeleteStatement: delete,
+    statements.TruncateStatement: lambda session, statement, _: truncate(session, statement),
+    statements.TransactionStatement: lambda session, statement, _: control_transaction(session, statement),
+    statements.ExplainStatement: explain,
+    statements.ShowStatement: lambda session, statement, _: show(session, statement),
+    statements.SubscribeStatement: subscribe,
+    statements.CopyStatement: copy,
+}
+
+parse_cached = lru_cache(maxsize=CACHED_TEXTS)(parse_statements)
+
+
+class SqlSession:
+    """Executes statements on a db."""
+
+    def __init__(
+        self, db: Database, has_files: bool = True, is_foreign: Callable[[str], bool] = lambda name: False
+    ) -> None:
+        self.db = db
+        self.has_files = has_files  # whether COPY may read and write files of this process
+        self.is_foreign = is_foreign  # whether a relation belongs to something else, and is only read here
+        unit_input(db)  # constants are computed from its one row
+        self.catalog = catalog_of(db)
+        self.transaction: SqlTransaction | None = None
+
+    def execute(self, text: str, parameters: Parameters | None = None) -> QueryResult | SqlSubscription:
+        """Execute all statements of a text; return the result of the last one."""
+        result: QueryResult | SqlSubscription = QueryResult("")
+        for statement in parse_cached(text, "query"):
+            result = self.execute_one(statement, parameters or {})
+        return result
+
+    def execute_one(self, statement: statements.SqlStatement, parameters: Parameters) -> QueryResult | SqlSubscription:
+        """Execute one statement. In a transaction, a failure makes all later statements fail until ROLLBACK."""
+        transaction = self.transaction
+        ends = isinstance(statement, statements.TransactionStatement) and statement.kind != "begin"
+        if transaction is not None and transaction.failed and not ends:
+            raise sql_error(
+                ProgramError,
+                sql_errors.FAILED_TRANSACTION,
+                "the transaction has failed; statements are ignored until its end",
+                hint="ROLLBACK, and begin again.",
+            )
+        try:
+            return HANDLERS[type(statement)](self, statement, parameters)
+        except BaseException:
+            if transaction is not None and self.transaction is transaction:
+                transaction.failed = True
+            raise
+
+    # Epochs
+
+    def write(self, fill: Callable[[], None]) -> None:
+        """Make the rows that a function inserts one epoch; nothing takes effect if it fails."""
+        self.require_no_pending_rows()
+
+        def fill_all(_: Database) -> None:
+            fill()
+            self.catalog.store.write_identities()
+
+        self.db.transact(fill_all)
+
+    def take_numbers(self, counter: str, amount: int) -> int:
+        """Return the first of some new numbers of an identity column. Numbers are never given out again."""
+        identities = self.catalog.store.identities
+        first = identities.get(counter, 0) + 1
+        if amount:
+            self.catalog.store.count_to(counter, first + amount - 1)
+        return first
+
+    def restart_numbers(self, entry: TableEntry) -> None:
+        """Let the identity columns of a table begin at 1 again."""
+        for column in entry.columns:
+            if column.identity is not None:
+                self.catalog.store.count_to(f"{entry.name}.{column.name}", 0)
+
+    # What statements may do now
+
+    def check_reads(self, relation: BoundRelation) -> None:
+        """Raise if a relation reads a table that the open transaction has written."""
+        if self.transaction is not None:
+            for name in scanned_names(relation):
+                if name in self.transaction.changes:
+                    raise reads_own_writes(name)
+
+    def note_read(self, name: str) -> None:
+        """Note that the open transaction depends on a table: it must not have changed, now and at COMMIT."""
+        if self.transaction is not None:
+            self.transaction.check_unchanged([name])
+            self.transaction.reads.add(name)
+
+    def require_no_pending_rows(self) -> None:
+        """Raise if Python code has inserted rows that no advance has included yet."""
+        names = sorted(name for name in self.db.pending if name != UNIT_INPUT)
+        if names:
+            raise sql_error(
+                InUse,
+                sql_errors.NOT_READY,
+                "rows that were inserted from Python are pending",
+                detail=f"Inputs: {', '.join(names)}.",
+                hint="Call db.advance() first: a statement is an epoch of its own.",
+            )
+        if len(self.db.pending):
+            self.db.advance()
+
+    def require_outside_transaction(self, what: str) -> None:
+        """Raise if a transaction is open."""
+        if self.transaction is not None:
+            raise sql_error(
+                ProgramError,
+                sql_errors.ACTIVE_TRANSACTION,
+                f"{what} cannot run inside a transaction",
+                hint="COMMIT or ROLLBACK first.",
+            )
+
+
+def session_of(db: Database) -> SqlSession:
+    """Return the session that `db.sql` uses."""
+    session: SqlSession | None = db.__dict__.get("_sql_session")
+    if session is None:
+        session = db.__dict__["_sql_session"] = SqlSession(db)
+    return session

@@ -1,0 +1,161 @@
+"""Changes of one table by one statement: rows that go and rows that come, checked before they are written.
+
+    TableWrite(entry, removed, inserted)       Arrow tables with the columns of the table
+    check_rows(session, change)                 NOT NULL and CHECK, for the rows that come
+    existing_rows(session, entry, keys)         the present rows with some primary keys
+
+Outside a transaction a change is one epoch; inside, the transaction keeps it until COMMIT.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kpg.errors import ConstraintViolation, InUse, UndefinedName
+from kpg.sql.bind.bind_statements import NamedColumns, bind_scalar
+from kpg.sql.catalog.entries import TableEntry, ViewEntry
+from kpg.sql.parse.statement_parser import parse_expression
+from kpg.sql.relational.scalars import Column
+from kpg.sql.session import sql_errors
+from kpg.sql.session.evaluate_rows import evaluate_scalars
+from kpg.sql.session.row_tables import key_numbers, no_rows, repeated
+from kpg.sql.session.show_values import show_value
+from kpg.sql.session.sql_errors import sql_error
+
+if TYPE_CHECKING:
+    from kpg.columns.schema import Schema
+    from kpg.sql.session.sql_session import SqlSession
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrite:
+    """Rows that a statement removes from a table and rows that it inserts."""
+
+    entry: TableEntry
+    removed: pa.Table
+    inserted: pa.Table
+
+
+def schema_of_table(session: SqlSession, entry: TableEntry) -> Schema:
+    """Return the engine's schema of a table."""
+    return session.db.inputs[entry.name].schema
+
+
+def named_like(entry: TableEntry, table: pa.Table) -> pa.Table:
+    """Return rows with the column names of a table."""
+    return table.rename_columns([column.name for column in entry.columns])
+
+
+def check_rows(session: SqlSession, entry: TableEntry, rows: pa.Table) -> None:
+    """Raise if a row has null in a column that refuses it, or a check is false."""
+    for column in entry.columns:
+        if column.not_null and rows.column(column.name).null_count:
+            at = int(np.argmax(pc.is_null(rows.column(column.name)).to_numpy()))
+            raise sql_error(
+                ConstraintViolation,
+                sql_errors.NOT_NULL_VIOLATION,
+                f'null in column "{column.name}" of {entry.name}, which is NOT NULL',
+                detail=f"Failing row: {show_row(rows, at)}.",
+            )
+    if not entry.checks or not rows.num_rows:
+        return
+    schema = schema_of_table(session, entry)
+    columns = tuple(Column(column.name, column.type) for column in entry.columns)
+    scope = (NamedColumns(entry.name, columns),)
+    conditions = [
+        bind_scalar(parse_expression(text, name), scope, session.catalog, clause="check") for name, text in entry.checks
+    ]
+    results, _ = evaluate_scalars(session.db, conditions, columns, rows, schema)
+    held: list[Any] = results.columns
+    for (name, text), result in zip(entry.checks, held, strict=True):
+        false = pc.fill_null(pc.invert(result), False)
+        if pc.any(false).as_py():
+            at = int(np.argmax(false.to_numpy()))
+            raise sql_error(
+                ConstraintViolation,
+                sql_errors.CHECK_VIOLATION,
+                f'a row of {entry.name} violates the check "{name}": {text}',
+                detail=f"Failing row: {show_row(rows, at)}.",
+            )
+
+
+def existing_rows(session: SqlSession, entry: TableEntry, rows: pa.Table) -> pa.Table:
+    """Return the rows of a table whose primary key is that of one of some rows; those of the own transaction too."""
+    schema = schema_of_table(session, entry)
+    if not rows.num_rows:
+        return no_rows(schema)
+    keys = rows.select(list(entry.primary_key))
+    present = no_rows(schema)
+    if session.db.sealed is not None:
+        present = session.catalog.key_index(entry.name).lookup_many(keys).select(list(schema.names))
+    if session.transaction is None:
+        return present
+    return session.transaction.rows_with_keys(entry, present, keys)
+
+
+def check_keys(session: SqlSession, entry: TableEntry, inserted: pa.Table, removed: pa.Table) -> None:
+    """Raise if a row that is inserted has the key of another, or of a present row that the change does not remove."""
+    if not entry.primary_key or not inserted.num_rows:
+        return
+    schema = schema_of_table(session, entry)
+    present = existing_rows(session, entry, inserted)
+    tables = [inserted, present, removed]
+    new, old, gone = key_numbers(schema, tables, entry.primary_key, session.db.symbols)
+    clash = repeated(new) | np.isin(new, np.setdiff1d(old, gone))
+    if clash.any():
+        raise duplicate_key(entry, inserted, int(np.argmax(clash)))
+
+
+def duplicate_key(entry: TableEntry, rows: pa.Table, at: int) -> ConstraintViolation:
+    """Return the error for a row whose key is present."""
+    key = rows.select(list(entry.primary_key)).slice(at, 1).to_pylist()[0]
+    shown = ", ".join(show_value(value, "null") for value in key.values())
+    return sql_error(
+        ConstraintViolation,
+        sql_errors.UNIQUE_VIOLATION,
+        f"duplicate key in {entry.name}",
+        detail=f"A row with ({', '.join(entry.primary_key)}) = ({shown}) is there already.",
+        hint="INSERT … ON CONFLICT DO UPDATE replaces it, DO NOTHING keeps it.",
+    )
+
+
+def show_row(rows: pa.Table, at: int) -> str:
+    """Return a row for a message."""
+    values = rows.slice(at, 1).to_pylist()[0].values()
+    return "(" + ", ".join(show_value(value, "null") for value in values) + ")"
+
+
+def apply(session: SqlSession, change: TableWrite) -> None:
+    """Write a change: as one epoch, or into the open transaction."""
+    if session.transaction is not None:
+        session.transaction.add(change)
+    elif change.removed.num_rows or change.inserted.num_rows:
+        session.write(lambda: write_change(session, change))
+
+
+def write_change(session: SqlSession, change: TableWrite) -> None:
+    """Pass a change to the input of its table."""
+    source = session.db.inputs[change.entry.name]
+    if change.removed.num_rows:
+        source.remove(change.removed)
+    if change.inserted.num_rows:
+        source.insert(change.inserted)
+
+
+def require_table(session: SqlSession, name: str) -> TableEntry:
+    """Return the entry of a table to write; raise if there is none, or if it is a view."""
+    entry = session.catalog.entry(name)
+    if isinstance(entry, ViewEntry):
+        raise sql_error(UndefinedName, sql_errors.WRONG_OBJECT_TYPE, f"{name} is a view", hint="Only tables take rows.")
+    if entry is None:
+        raise sql_error(UndefinedName, sql_errors.UNDEFINED_TABLE, f"there is no table {name!r}")
+    if session.is_foreign(name):
+        raise sql_error(
+            InUse, "42501", f"{name} is not a table of SQL", hint="Change it as its creator does, by transactions."
+        )
+    return entry
