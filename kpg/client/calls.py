@@ -184,6 +184,15 @@ def take(interest: int) -> Call[int | None]:
     return Call(lambda id: requests.TakeRequest(id, interest), time_of)
 
 
+def sql(text: str, *values: Any, limit: int | None = None, **parameters: Any) -> Call[pa.Table]:
+    """Execute SQL statements; return the rows of the last one. `:name` takes a keyword argument, `$1` the first value.
+
+    The metadata of the table has the `tag` of the statement, such as INSERT 0 1.
+    """
+    named = {str(number): value for number, value in enumerate(values, 1)} | parameters
+    return Call(lambda id: requests.SqlRequest(id, text, named or None, limit), joined_pages)
+
+
 def query(
     text: str,
     *,
@@ -201,11 +210,12 @@ def query(
 
 
 def joined_pages(pages: Sequence[replies.RowsReply]) -> pa.Table:
-    """Return the pages of an answer as one table; `time` and `cut` are in its metadata."""
+    """Return the pages of an answer as one table; `time`, `cut` and the `tag` of SQL are in its metadata."""
     schema = schema_from(pages[0].columns)
     table = table_of(schema, [row for page in pages for row in page.rows])
     last = pages[-1]
-    return table.replace_schema_metadata({"time": str(last.time), "cut": str(last.cut).lower()})
+    tag = {} if last.tag is None else {"tag": last.tag}
+    return table.replace_schema_metadata({"time": str(last.time), "cut": str(last.cut).lower(), **tag})
 
 
 def explain(name: str) -> Call[str]:

@@ -28,6 +28,7 @@ class ConnectionMethods:
     unregister = asks(calls.unregister)
     interest = InterestMethod(calls.interest)
     query = asks(calls.query)
+    sql = asks(calls.sql)
     explain = asks(calls.explain)
     catalog = asks(calls.catalog)
     observe = asks(calls.observe)

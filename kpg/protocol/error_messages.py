@@ -15,7 +15,7 @@ def failure_of(error: BaseException) -> FailureSpec:
     """Return an error as a message part. An error that is not kpg's reveals its class and nothing of the machine."""
     if not isinstance(error, KpgError):
         return FailureSpec("KpgError", f"the server failed ({type(error).__name__})", hint="Its log says more.")
-    return FailureSpec(wire_name(error), error.what, error.detail, error.hint, position_of(error))
+    return FailureSpec(wire_name(error), error.what, error.detail, error.hint, position_of(error), error.sqlstate)
 
 
 def position_of(error: KpgError) -> PositionSpec | None:
@@ -30,6 +30,7 @@ def position_of(error: KpgError) -> PositionSpec | None:
 def error_of(failure: FailureSpec) -> KpgError:
     """Return the error that a message part describes."""
     error = error_class(failure.error)(failure.what, detail=failure.detail, hint=failure.hint)
+    error.sqlstate = failure.sqlstate
     if failure.position is not None:
         if isinstance(error, ProgramError):
             error.line, error.column = failure.position.line, failure.position.column

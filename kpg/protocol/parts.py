@@ -78,6 +78,7 @@ class FailureSpec:
     detail: str | None = None
     hint: str | None = None
     position: PositionSpec | None = None
+    sqlstate: str | None = None  # PostgreSQL's code, of errors of SQL
 
 
 Columns = Annotated[tuple[ColumnSpec, ...], Size(1, 1_000)]

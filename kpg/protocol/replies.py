@@ -67,6 +67,7 @@ class RowsReply(Reply):
     time: int | None = None
     more: bool = False
     cut: bool = False
+    tag: str | None = None  # of an SQL statement: what was done, as `INSERT 0 1`
 
 
 @message("explained", REPLIES)

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Final
 
 from kpg.protocol.definitions import MessageKinds, message
 from kpg.protocol.parts import Arguments, BlockSpec, Columns, Language, OriginSpec, Semantics, SinkSpec, Text, Token
-from kpg.protocol.strict_decoder import Between, Count, Json, Name
+from kpg.protocol.strict_decoder import Between, Count, Json, Name, Value
 
 REQUESTS: Final = MessageKinds["AnyRequest"]()
 
@@ -145,6 +145,15 @@ class QueryRequest(Request):
     language: Language | None = None
     arguments: Arguments | None = None
     as_of: Count | None = None
+    limit: Count | None = None
+
+
+@message("sql", REQUESTS)
+class SqlRequest(Request):
+    """Execute SQL statements: `rows` of the last one, with its `tag`. `parameters` are the values of `:name`."""
+
+    text: Text
+    parameters: dict[str, Value] | None = None
     limit: Count | None = None
 
 

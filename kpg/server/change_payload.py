@@ -90,8 +90,14 @@ def consolidate_if_behind(changes: AnswerChanges) -> AnswerChanges:
 
 
 def row_messages(
-    request: int, table: pa.Table, columns: tuple[ColumnSpec, ...], time: int | None, max_rows: int, cut: bool
+    request: int,
+    table: pa.Table,
+    columns: tuple[ColumnSpec, ...],
+    time: int | None,
+    max_rows: int,
+    cut: bool,
+    tag: str | None = None,
 ) -> Iterator[RowsReply]:
     """Yield the replies to a query: messages of at most `max_rows` rows, all but the last with `more`."""
     for page, more in slices(table, max_rows):
-        yield RowsReply(request, columns, tuple(rows_of(page)), time, more, cut)
+        yield RowsReply(request, columns, tuple(rows_of(page)), time, more, cut, tag)

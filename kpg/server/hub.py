@@ -206,9 +206,8 @@ class ClientConnection:
         """Queue the rows of a query as several messages, which finish the request."""
         self.session.finish_request(request, replies.DoneReply(request_id(request)))
         columns, max_rows = columns_of(rows.table.schema), self.hub.limits.message_rows
-        self.outbox.put(
-            QueuedMessages(row_messages(request_id(request), rows.table, columns, rows.time, max_rows, rows.cut))
-        )
+        pages = row_messages(request_id(request), rows.table, columns, rows.time, max_rows, rows.cut, rows.tag)
+        self.outbox.put(QueuedMessages(pages))
 
     def _add_interest(self, request: requests.AnyRequest, new: NewInterest) -> None:
         assert isinstance(request, requests.InterestRequest)

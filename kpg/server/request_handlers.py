@@ -44,6 +44,7 @@ class QueryRows:
     table: pa.Table
     time: int
     cut: bool  # whether there are more rows than the limit
+    tag: str | None = None  # of an SQL statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,27 @@ def query(context: RequestContext, request: requests.QueryRequest) -> QueryRows:
     )
     time = request.as_of if request.as_of is not None else context.service.time - 1
     return QueryRows(table.slice(0, limit), time, table.num_rows > limit)
+
+
+@handles(requests.SqlRequest)
+def execute_sql(context: RequestContext, request: requests.SqlRequest) -> QueryRows:
+    """Execute SQL statements in the session of the client."""
+    limit = context.max_rows if request.limit is None else min(request.limit, context.max_rows)
+    result = context.service.execute_sql(request.text, request.parameters, owner=context.owner)
+    table = result.table.rename_columns(distinct_names(result.table.column_names)).slice(0, limit)
+    return QueryRows(table, context.service.time - 1, len(result) > limit, result.tag)
+
+
+def distinct_names(names: list[str]) -> list[str]:
+    """Return names for the columns of a message, all different: SQL allows two columns of one name."""
+    given: list[str] = []
+    for name in names:
+        chosen, number = name, 1
+        while chosen in given:
+            number += 1
+            chosen = f"{name}_{number}"
+        given.append(chosen)
+    return given
 
 
 @handles(requests.ExplainRequest)

@@ -43,10 +43,12 @@ from kpg.service.relation_declarations import (
 from kpg.service.rules import SYSTEM_PREFIX, SYSTEM_RELATIONS, RuleStore, SystemRelations, relations_read
 from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
+from kpg.service.sql_relations import SqlRelations
 from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
+    from kpg.sql.session.query_result import QueryResult
 
 DEFAULT_LIMITS = Limits()
 
@@ -88,6 +90,9 @@ class Service:
             text = read_rules(language, source, name, self.relations())
             self._system.require(self.rules.add(language, source, name, text, number).reads)
         self._scheduled = ScheduledChanges(self.catalog)
+        self.sql = SqlRelations(db, self.catalog)
+        if db.is_durable:
+            self.sql.publish()
 
     # Relations
 
@@ -193,6 +198,15 @@ class Service:
         self._system.update()
         return rule_text.names
 
+    def execute_sql(self, text: str, parameters: Mapping[str, Any] | None = None, *, owner: Any = None) -> QueryResult:
+        """Execute SQL statements in the session of a client; return the result of the last one.
+
+        Tables and materialized views become relations that rules, queries and interests read.
+        """
+        result = self.sql.execute(owner, text, parameters or {})
+        self._system.update()
+        return result
+
     def unregister(self, name: str) -> None:
         """Remove the text that defines a rule; raise while an interest or another rule reads it."""
         own = {relation.name for relation in self.rules.find(name).text.relations}
@@ -252,6 +266,7 @@ class Service:
         """End all interests of an owner."""
         for interest in self._registry.of_owner(owner):
             self.uninterest(interest)
+        self.sql.drop_owner(owner)
 
     # One-shot queries
 

@@ -43,6 +43,7 @@ STATEMENT_HELP = """\
   path(x, y), y > 3?                     query a conjunction
   watch path(1, x)                       follow the answer
   [:find ?x :where [_ :person/name ?x]]  query in EDN
+  SELECT y FROM edge WHERE x = 1;        SQL; ends with a semicolon, on one or more lines
 """
 
 
@@ -97,10 +98,7 @@ class Interpreter:
         if statement.startswith("\\"):
             self.command(statement)
         elif is_sql(statement):
-            raise ParseError(
-                f"this shell has no SQL: {statement[:60]}",
-                hint="Name a relation to see its rows, as in edge, or write edge(1, x)?  \\h prints all statements.",
-            )
+            self.execute_sql(statement)
         elif (word := statement.rstrip(" ;?.").lower()) in WORDS and word not in self.catalog():
             self.command(WORDS[word])
         elif re.match(r"watch\b", statement):
@@ -115,6 +113,16 @@ class Interpreter:
             self.register(statement)
         else:
             self.fact_or_goal(statement)
+
+    def execute_sql(self, statement: str) -> None:
+        """Execute a statement of SQL, and print its rows or what it did."""
+        table = self.db.sql(statement, limit=self.limit)
+        self._catalog = None
+        tag = (table.schema.metadata or {}).get(b"tag", b"").decode()
+        if table.num_columns:
+            self.show(table)
+        else:
+            self.note(tag)
 
     def change(self, text: str, diff: int) -> None:
         """Insert or remove rows, at one time."""

@@ -32,6 +32,7 @@ statements:
   path(1, x)?                            query once
   watch path(1, x)                       follow the answer until Ctrl-C
   [:find ?x :where [_ :person/name ?x]]  query once, in EDN
+  SELECT y FROM edge WHERE x = 1;        SQL, also CREATE, INSERT, UPDATE, DELETE
   \\h                                     help: \\d \\explain \\timing \\i \\q and others
 """
 

@@ -6,7 +6,7 @@
 watch path(1, x)      likewise
 path                  a name alone on its line
 [:find ...]           EDN, to its closing bracket
-select * from e;      SQL, to the end of the line, so that the shell can say that it speaks another language
+select * from e;      SQL, to a semicolon outside strings and comments
 anything else         to a full stop or question mark that white space follows, outside brackets
 
 Datalog text is scanned with the lexer of `kpg.query.datalog`, EDN with that of `kpg.query.edn`: strings and comments
@@ -21,11 +21,15 @@ from collections.abc import Iterator
 from kpg.query.datalog import parse
 from kpg.query.datalog.lexer import RELATION_NAME, Lexeme, lexemes
 from kpg.query.edn.edn_reader import end_of_form
+from kpg.sql.parse.statement_texts import split_statements as split_sql
 
 NAME_ALONE = re.compile(rf"{RELATION_NAME.pattern}\s*[;?]?")
 COMPONENT = re.compile(r"\.comp\b")
 ENDS_WITH_LINE = re.compile(r"\.[A-Za-z]|watch\b")
-SQL = re.compile(r"(?i:select|insert|update|delete|create|alter|drop|from|where|with|show|describe)\s+[\w*\"`]")
+SQL = re.compile(
+    r"(?i:select|insert|update|delete|create|drop|with|show|values|explain|truncate|copy|table|begin|commit|rollback"
+    r"|alter|subscribe)(?:\s+[\w*\"'(:$+-]|\s*;)"
+)
 # White space and comments between statements. `;;` is a comment only here: inside Datalog `;` is a disjunction.
 GAP = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/|;;[^\n]*)*", re.DOTALL)
 UNSPLIT = ("string", "unclosed_string", "comment", "block_comment", "unclosed_comment")  # a full stop in them is text
@@ -108,7 +112,10 @@ def end_of_statement(text: str, start: int) -> int | None:
     newline = text.find("\n", start)
     line_end = len(text) if newline < 0 else newline
     line = text[start:line_end].strip()
-    if line.startswith("\\") or is_sql(line) or NAME_ALONE.fullmatch(line):
+    if is_sql(line):
+        part = next(split_sql(text[start:]))
+        return start + len(part.text) if part.complete else None
+    if line.startswith("\\") or NAME_ALONE.fullmatch(line):
         return line_end
     if text.startswith("[", start):
         return end_of_form(text, start)

@@ -28,7 +28,6 @@ from kpg.columns.schema import Schema
 from kpg.shell.interpreter import COMMANDS, Interpreter
 from kpg.shell.live import LiveTable, catch_interrupt
 from kpg.shell.prompt import NameCompleter, converse, open_history
-from kpg.shell.statements import group_rules
 from tests.server.serving import ADMIN, served
 
 ROOT = Path(__file__).parent.parent.parent
@@ -58,14 +57,31 @@ def test_a_script_gives_rows_separated_by_tabs(db):
     assert out.getvalue() == "x\n3\nx\ty\n3\t4\nx\ty\n1\t2\n2\t3\n"
 
 
-@pytest.mark.parametrize("typed", ["select * from edge;", "SELECT x\nFROM edge", "insert into edge values (1, 2);"])
-def test_sql_is_refused_in_the_words_that_were_typed_and_the_next_line_runs(db, typed):
-    interpreter, out, err = shell(db, interactive=True)
-    assert interpreter.script(PROGRAM) == 0
-    for _, statement in group_rules(typed + "\nedge\n"):
-        interpreter.attempt(statement)
-    assert "no SQL" in err.getvalue() and typed.splitlines()[0] in err.getvalue() and "\\h" in err.getvalue()
-    assert "answer" not in err.getvalue() and "2 rows" in out.getvalue()
+@pytest.mark.parametrize("typed", ["select * from edge order by x;", "SELECT x, y\nFROM edge\nORDER BY 1;"])
+def test_sql_reads_relations_of_datalog(db, typed):
+    interpreter, out, err = shell(db)
+    assert interpreter.script(PROGRAM + typed) == 0, err.getvalue()
+    assert out.getvalue() == "x\ty\n1\t2\n2\t3\n"
+
+
+def test_datalog_reads_tables_and_views_of_sql(db):
+    interpreter, out, err = shell(db)
+    text = """
+        CREATE TABLE pairs (a BIGINT, b BIGINT);
+        INSERT INTO pairs VALUES (1, 2), (2, 3);
+        CREATE MATERIALIZED VIEW sums AS SELECT a, sum(b)::bigint AS s FROM pairs GROUP BY a;
+        chained(x, z) :- pairs(x, y), pairs(y, z).
+        chained(1, x)?
+        sums(2, x)?
+    """
+    assert interpreter.script(text) == 0, err.getvalue()
+    assert out.getvalue() == "x\tz\n1\t3\na\ts\n2\t3\n"
+
+
+def test_sql_does_not_change_relations_of_datalog(db):
+    interpreter, out, err = shell(db)
+    assert interpreter.script(PROGRAM + "insert into edge values (7, 8);") == 1
+    assert "edge is not a table of SQL" in err.getvalue()
 
 
 @pytest.mark.parametrize("word", ["help", "help;", "Help"])

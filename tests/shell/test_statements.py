@@ -67,7 +67,7 @@ def test_a_statement_without_its_end_waits_for_more(typed):
         "[x]",
         ".comp C\n{ p(x). }",
         "select * from e;",
-        "SELECT x FROM e",
+        "SELECT x\nFROM e;",
     ],
 )
 def test_a_complete_statement_runs_without_waiting(typed):
