@@ -48,9 +48,12 @@ def lower_aggregate(lowering: RelationLowering, node: Aggregate) -> LoweredRelat
     assert node.sets is None and not node.grouping, "the rewrites expand grouping sets"
     relation = lowering.lower(node.input)
     keys = tuple(relation.names[key] for key in node.keys)
+    grouped = node.columns[: len(keys)]
     if not node.aggregates:
-        kept = relation.keep(node.keys)
-        return kept.with_rows(kept.rows.distinct())
+        groups = relation.select(
+            {column: relation.reference(key) for column, key in zip(grouped, node.keys, strict=True)}
+        )
+        return groups.with_rows(groups.rows.distinct())
     calls = [lower_call(lowering, call, relation, bool(keys)) for call in node.aggregates]
     parts = {
         f" {number} {index}": aggregate
@@ -60,7 +63,7 @@ def lower_aggregate(lowering: RelationLowering, node: Aggregate) -> LoweredRelat
     rows: Collection = relation.rows
     reduced = rows.group_by(*keys).aggregate(**parts) if keys else rows.aggregate(**parts)
     own = node.columns[len(keys) :]
-    names = dict(zip(node.keys, keys, strict=True)) | unique_names(own, taken=keys)
+    names = dict(zip(grouped, keys, strict=True)) | unique_names(own, taken=keys)
     values: dict[str, Expression] = {key: ColumnReference(key) for key in keys}
     for number, (column, call) in enumerate(zip(own, calls, strict=True)):
         sums: list[Expression] = [ColumnReference(f" {number} {index}") for index in range(len(call.needed))]

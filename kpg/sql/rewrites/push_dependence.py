@@ -218,7 +218,8 @@ class DependencePusher:
         added = tuple(dict.fromkeys(column for column in inner.bound.values() if column not in node.keys))
         keys, own = node.keys + added, node.columns[len(node.keys) :]
         if node.keys or not inner.bound:
-            return UnnestedRelation(Aggregate((*keys, *own), inner.relation, keys, calls), inner.bound)
+            columns = (*node.columns[: len(node.keys)], *added, *own)
+            return UnnestedRelation(Aggregate(columns, inner.relation, keys, calls), inner.bound)
         defaults: dict[Column, DefaultedColumn] = {}
         for column, call in zip(own, node.aggregates, strict=True):
             counts = call.function.lowering == "count"
