@@ -59,6 +59,7 @@ ENGINE: dict[str, str] = {
     "Expression": "kpg.columns.expression",
     "Group": "kpg.api.group",
     "Input": "kpg.api.contracts",
+    "Interval": "kpg.columns.interval",
     "Output": "kpg.api.contracts",
     "PendingRowsWarning": "kpg.api.pending_warning",
     "Recursion": "kpg.api.recursion",
@@ -70,10 +71,14 @@ ENGINE: dict[str, str] = {
     "connect": "kpg.client.connection",
     "connect_async": "kpg.client.async_connection",
     "decimal": "kpg.columns.schema",
+    "interval_part": "kpg.columns.intervals",
+    "interval_span": "kpg.columns.intervals",
     "lit": "kpg.columns.functions",
+    "make_interval": "kpg.columns.intervals",
     "max_of": "kpg.columns.functions",
     "min_of": "kpg.columns.functions",
     "open": "kpg.opening",
+    "quotient": "kpg.columns.arithmetic",
     "replay": "kpg.api.capture_replay",
     "row_udf": "kpg.columns.functions",
     "udf": "kpg.columns.functions",
@@ -92,9 +97,12 @@ if TYPE_CHECKING:
     from kpg.api.recursion import Recursion
     from kpg.client.async_connection import connect_async
     from kpg.client.connection import connect
+    from kpg.columns.arithmetic import quotient
     from kpg.columns.column_aggregates import count_rows
     from kpg.columns.expression import Expression
     from kpg.columns.functions import coalesce, col, lit, max_of, min_of, row_udf, udf, when
+    from kpg.columns.interval import Interval
+    from kpg.columns.intervals import interval_part, interval_span, make_interval
     from kpg.columns.schema import Schema, Type, decimal
     from kpg.opening import open
     from kpg.version import __version__ as __version__
@@ -118,6 +126,7 @@ __all__ = [
     "Input",
     "InputError",
     "InsertOnly",
+    "Interval",
     "KpgError",
     "NameTaken",
     "NotAuthorised",
@@ -155,10 +164,14 @@ __all__ = [
     "connect_async",
     "count_rows",
     "decimal",
+    "interval_part",
+    "interval_span",
     "lit",
+    "make_interval",
     "max_of",
     "min_of",
     "open",
+    "quotient",
     "replay",
     "row_udf",
     "udf",

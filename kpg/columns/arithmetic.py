@@ -17,7 +17,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,7 +33,8 @@ from kpg.columns.bound_nodes import (
     null_node,
 )
 from kpg.columns.coercion import as_float, coerce, common_type, refuse
-from kpg.columns.expression import FunctionCall
+from kpg.columns.expression import Expression, FunctionCall, wrap
+from kpg.columns.intervals import span_lanes
 from kpg.columns.lane_order import compare_lanes
 from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import (
@@ -54,6 +55,8 @@ from kpg.columns.text_order import order_keys
 from kpg.columns.unsigned import on_unsigned
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
+
+TEMPORAL: Final = ("date", "timestamp", "timestamp_ntz")  # kinds that a number of days or microseconds shifts
 
 
 def _float_function(function: Callable[..., Any], *lanes: Ints) -> Ints:
@@ -99,7 +102,7 @@ def add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope)
     """Bind +."""
     a, b = arguments
     for temporal, other in ((a, b), (b, a)):
-        if temporal.type.kind in ("date", "timestamp"):
+        if temporal.type.kind in TEMPORAL:
             return _shift(call, temporal, other, add_ints, scope)
     return _binary(call, arguments, scope, np.add, add_ints)
 
@@ -107,7 +110,7 @@ def add(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope)
 def subtract(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """Bind -."""
     a, b = arguments
-    if a.type.kind in ("date", "timestamp"):
+    if a.type.kind in TEMPORAL:
         if b.type.kind == a.type.kind:
             return TotalFunctionNode(
                 INT64.optional(any_nullable(arguments)), arguments, np.subtract
@@ -172,6 +175,20 @@ def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSco
     code = _failure_code(call, scope, "division by zero")
     type_ = FLOAT64.optional(any_nullable(arguments))
     return PartialFunctionNode(type_, list(map(as_float, arguments)), partial(_float_division, np.divide), code)
+
+
+def quotient(a: object, b: object, type_: Type) -> Expression:
+    """Return the quotient of two numbers as a decimal type, rounded half away from zero; / gives a float64."""
+    return FunctionCall("quotient", (wrap(a), wrap(b)), (type_,))
+
+
+def bind_quotient(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
+    """Bind quotient."""
+    numbers = _adapted(call, arguments, scope)
+    if not {argument.type.kind for argument in numbers} <= {"int64", "decimal"}:
+        refuse(call, arguments, "Only int64 and decimals have exact quotients.")
+    exact = [decimals.as_decimal(number, scope) for number in numbers]
+    return decimals.quotient_at_scale(call, exact, call.options[0], scope)
 
 
 def floor_divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
@@ -253,6 +270,8 @@ def _extreme(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
         raise TypeMismatch(f"{call.op} needs at least one value")
     arguments = adapt_all(arguments, scope)
     type_ = common_type(call, arguments)
+    if not type_.definition.is_ordered and type_.kind != "interval":
+        refuse(call, arguments, f"Values of {type_.optional(False)} have no order.")
     node = coerce(arguments[0], type_.optional(arguments[0].type.nullable), scope)
     for argument in arguments[1:]:
         other = coerce(argument, type_.optional(argument.type.nullable), scope)
@@ -264,6 +283,8 @@ def _extreme(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
 def _pick(type_: Type, a: BoundNode, b: BoundNode, wins: Any, scope: BindingScope, code: int) -> BoundNode:
     if type_.is_symbolic:
         return TotalFunctionNode(type_, (a, b), partial(_pick_symbols, scope.symbols, wins))
+    if type_.kind == "interval":
+        return TotalFunctionNode(type_, (a, b), partial(_pick_intervals, wins))
     if type_.kind == "int64" and type_.nullable and not (a.type.nullable and b.type.nullable):
         return PartialFunctionNode(type_, (a, b), partial(_pick_checked, wins), code)  # -2**63 would read as null
     return TotalFunctionNode(type_, (a, b), partial(_pick_lanes, wins))
@@ -271,6 +292,10 @@ def _pick(type_: Type, a: BoundNode, b: BoundNode, wins: Any, scope: BindingScop
 
 def _pick_lanes(wins: Any, a: Ints, b: Ints) -> Ints:
     return np.where(compare_lanes(wins, a, b), a, b)
+
+
+def _pick_intervals(wins: Any, a: Ints, b: Ints) -> Ints:
+    return np.where(compare_lanes(wins, span_lanes(a), span_lanes(b)), a, b)
 
 
 def _pick_checked(wins: Any, a: Ints, b: Ints) -> Checked:

@@ -29,6 +29,7 @@ from kpg.columns import (
     casts,
     comparison,
     dates,
+    intervals,
     logic,
     number_functions,
     records,
@@ -127,6 +128,10 @@ BINDERS: Final[dict[str, Binder]] = {
     "math": number_functions.bind_math,
     "parse_number": number_functions.bind_parse_number,
     "unsigned.reinterpret": unsigned.reinterpret,
+    "interval.span": intervals.bind_span,
+    "interval.part": intervals.bind_part,
+    "interval.make": intervals.bind_make,
+    "quotient": arithmetic.bind_quotient,
 }
 
 

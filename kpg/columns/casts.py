@@ -6,6 +6,9 @@ to float64   the nearest float                 to bool     int64: true unless ze
 to decimal   rounded half away from zero from float64 (its first 15 digits) and decimal; from string exact or failed
 to string    as Python prints it, dates and timestamps in ISO 8601, bool as true or false, binary read as UTF-8
 to date      of a timestamp its day; string in ISO 8601       to timestamp   of a date its midnight UTC
+to time      of a timestamp its time of day in UTC; string in ISO 8601
+to timestamp_ntz   of a timestamp what clocks show in UTC; of a date its midnight; string in ISO 8601 without a zone
+to interval, jsonb  from string
 
 A cast concerns a pair of types, so all casts are in the table `_CASTS` below, and not in the files of the types.
 """
@@ -37,6 +40,7 @@ from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS
 from kpg.columns.column_types.uint64_type import to_unsigned_lane
 from kpg.columns.decimals import float_to_decimal, rescaled
 from kpg.columns.expression import FunctionCall
+from kpg.columns.interval import Interval
 from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import Checked
 from kpg.columns.schema import Type
@@ -122,6 +126,10 @@ def _midnight(days: Ints) -> Ints:
     return days * DAY_MICROSECONDS
 
 
+def _time_of_day(microseconds: Ints) -> Ints:
+    return microseconds % DAY_MICROSECONDS
+
+
 def _day(microseconds: Ints) -> Ints:
     return microseconds // DAY_MICROSECONDS
 
@@ -162,7 +170,7 @@ def _show(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return f"{value:f}"
-    return value.isoformat() if isinstance(value, datetime.date) else str(value)
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else str(value)
 
 
 # --- the table of casts -----------------------------------------------------------------------------------------------
@@ -216,6 +224,17 @@ _CASTS: Final[dict[tuple[str, str], Conversion]] = {
     ("float64", "uint64"): _partial(_float_to_unsigned),
     ("string", "uint64"): _by_value(_parse_int),
     ("string", "uuid"): _by_value(UUID),
+    ("string", "time"): _by_value(datetime.time.fromisoformat),
+    ("string", "timestamp_ntz"): _by_value(datetime.datetime.fromisoformat),
+    ("string", "interval"): _by_value(Interval.parse),
+    ("string", "jsonb"): _by_value(str),
+    ("jsonb", "string"): _by_value(str),
+    ("date", "timestamp_ntz"): _total(_midnight),
+    ("timestamp_ntz", "date"): _total(_day),
+    ("timestamp_ntz", "timestamp"): _total(_identity),
+    ("timestamp", "timestamp_ntz"): _total(_identity),
+    ("timestamp", "time"): _total(_time_of_day),
+    ("timestamp_ntz", "time"): _total(_time_of_day),
     ("string", "record"): _by_value(str),
     ("record", "string"): _by_value(str),
     ("float64", "int64"): _from_float_to_int,
@@ -235,5 +254,17 @@ _CASTS: Final[dict[tuple[str, str], Conversion]] = {
     ("binary", "string"): _by_value(bytes.decode),
 } | {
     (kind, "string"): _by_value(_show)
-    for kind in ("int64", "uint64", "float64", "bool", "decimal", "date", "timestamp", "uuid")
+    for kind in (
+        "int64",
+        "uint64",
+        "float64",
+        "bool",
+        "decimal",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "time",
+        "interval",
+        "uuid",
+    )
 }

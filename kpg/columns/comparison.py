@@ -27,6 +27,7 @@ from kpg.columns.coercion import refuse
 from kpg.columns.decimals import compare_decimals
 from kpg.columns.expression import FunctionCall
 from kpg.columns.hashing import mix
+from kpg.columns.intervals import span_of
 from kpg.columns.lane_order import compare_lanes
 from kpg.columns.lane_values import MAX, NULL
 from kpg.columns.lane_values import is_null as is_null_value
@@ -60,6 +61,10 @@ def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSc
     )
     if a.type.kind != b.type.kind and not number:
         refuse(call, (a, b), f'Types must be equal to be compared: cast one, as in .cast("{a.type.optional(False)}").')
+    if not a.type.definition.is_ordered and a.type.kind != "interval" and call.op not in ("==", "!="):
+        refuse(call, (a, b), f"Values of {a.type.optional(False)} are equal or not; they have no order.")
+    if a.type.kind == "interval":
+        a, b = span_of(a), span_of(b)
     if "decimal" in (a.type.kind, b.type.kind) and max(a.type.lanes, b.type.lanes) > 1:
         scale = max(a.type.scale, b.type.scale)
         shifts = scale - a.type.scale, scale - b.type.scale

@@ -57,7 +57,9 @@ def part(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
     """Bind a dt function."""
     (argument,) = arguments
     type_ = INT64.optional(argument.type.nullable)
-    if argument.type.kind == "timestamp":
+    if argument.type.kind == "time" and call.op in _CLOCK:
+        return TotalFunctionNode(type_, arguments, partial(_of_clock, *_CLOCK[call.op]))
+    if argument.type.kind in ("timestamp", "timestamp_ntz"):
         if call.op in _CLOCK:
             return TotalFunctionNode(type_, arguments, partial(_of_clock, *_CLOCK[call.op]))
         return TotalFunctionNode(type_, arguments, partial(_of_day, _DAYS[call.op]))
@@ -66,7 +68,7 @@ def part(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
     refuse(
         call,
         arguments,
-        "A date has year, month, day and weekday; a timestamp also hour, minute and second.",
+        "A date has year, month, day and weekday; a timestamp also hour, minute and second, as a time has.",
     )
 
 

@@ -8,7 +8,10 @@ takes one int64 lane or several, and lanes sort as values do, except those of st
     bool      0 or 1                        date       days since 1970-01-01
     decimal   the number times 10**scale    timestamp  microseconds since 1970-01-01 UTC
     string, binary   a symbol id: equal exactly when the values are; order comes from `Symbols.ranks`
+    jsonb     a symbol id, as for strings   time       microseconds since midnight
+    timestamp_ntz   microseconds since 1970-01-01 00:00
     decimal of 19 digits or more   two lanes: the number times 10**scale as 128 bits, see kpg.columns.wide_integers
+    uuid      two lanes: its 128 bits       interval   three lanes: months, days, microseconds; they do not sort
 
 The lanes of a column are adjacent, the most significant one first. `Schema.slots` has the index of each column's lanes
 in a block int64[lanes, n]: a number if it has one lane, so that `data[slot]` is int64[n], else a slice, so that it is
@@ -52,6 +55,7 @@ class Type:
     nullable: bool = False
     precision: int = 0
     scale: int = 0
+    element: Type | None = None  # of arrays
     lanes: int = field(init=False, compare=False)  # int64 per value
 
     def __post_init__(self) -> None:
@@ -60,6 +64,8 @@ class Type:
         except KeyError:
             raise TypeMismatch(f"unknown type {self.kind!r}", hint=_all_types()) from None
         definition.check_parameters(self.precision, self.scale)
+        if definition.has_element != (self.element is not None):
+            raise TypeMismatch(f"no such type: {self.kind} of {self.element}", hint='Write an array as in "int64[]".')
         object.__setattr__(self, "lanes", definition.lane_count(self.precision, self.scale))
 
     @property
@@ -87,7 +93,10 @@ class Type:
 
     def same(self, other: Type) -> bool:
         """Return whether both types encode values alike, so that equal lanes mean equal values (null aside)."""
-        return self.kind == other.kind and self.scale == other.scale and self.lanes == other.lanes
+        alike = self.kind == other.kind and self.scale == other.scale and self.lanes == other.lanes
+        if self.element is None or other.element is None:
+            return alike and self.element is other.element
+        return alike and self.element.same(other.element)
 
     def to_arrow(self) -> pa.DataType:
         """Return the Arrow type of decoded columns."""
@@ -108,6 +117,11 @@ BINARY: Final = Type("binary")
 DATE: Final = Type("date")
 TIMESTAMP: Final = Type("timestamp")
 RECORD: Final = Type("record")
+UUID: Final = Type("uuid")
+TIME: Final = Type("time")
+TIMESTAMP_NTZ: Final = Type("timestamp_ntz")
+INTERVAL: Final = Type("interval")
+JSONB: Final = Type("jsonb")
 
 
 def decimal(precision: int, scale: int = 0) -> Type:
@@ -117,6 +131,15 @@ def decimal(precision: int, scale: int = 0) -> Type:
     decimal(10,2)
     """
     return Type("decimal", False, precision, scale)
+
+
+def array_of(element: object) -> Type:
+    """Return the type of arrays with elements of a type, given as `parse_type` accepts it; elements may be null.
+
+    >>> array_of("decimal(10,2)")
+    decimal(10,2)[]
+    """
+    return Type("array", element=parse_type(element).optional(False))
 
 
 def parse_type(spec: object) -> Type:
@@ -148,6 +171,8 @@ def _parse_name(text: str) -> Type:
     name = text.strip()
     nullable = name.endswith("?")
     name = name.removesuffix("?").rstrip()
+    if name.endswith("[]"):
+        return array_of(name.removesuffix("[]")).optional(nullable)
     parameters = re.fullmatch(r"(\w+)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", name)
     if parameters:
         definition = type_spelled(parameters[1])

@@ -3,7 +3,8 @@
     read_updates(write_updates(u))  ==  u        as a set of updates; in the same order if there is no text
 
 Numbers are stored as their lanes, delta-encoded and not compressed further (docs/decisions/0014). Text and binary
-columns are stored as values, null among them, so a file needs no symbol table. Times and diffs that are equal in all
+columns are stored as values, null among them, so a file needs no symbol table. Older files have one column for a uuid,
+which now takes two lanes. Times and diffs that are equal in all
 rows are stored once, in the metadata. Diffs that leave 64 bits are stored as digits (kpg.columns.exact_diffs), whose
 number for each diff is in the metadata. Any tool that reads Parquet reads such a file. Names of columns and metadata
 are literals: they never change.
@@ -12,7 +13,7 @@ are literals: they never change.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 from kpg.columns.consolidation import consolidate
 from kpg.columns.exact_diffs import from_words, to_words
 from kpg.columns.lane_values import NULL
-from kpg.columns.schema import Schema
+from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
 from kpg.errors import Corrupt
@@ -80,10 +81,12 @@ def _write(table: pa.Table, numbers: list[str], texts: list[str]) -> pa.Buffer:
 def read_updates(data: bytes, name: str, schema: Schema, symbols: Symbols) -> Updates:
     """Return the updates of a file, sorted and consolidated if they were so when it was written."""
     try:
-        texts = [lane_name(lane) for lane in schema.symbolic_lanes()]
+        file = pq.ParquetFile(pa.BufferReader(data))
+        columns = layout_of(schema, sum(name.startswith("lane ") for name in file.schema_arrow.names))
+        texts = [column.name for column in columns if column.type.is_symbolic]
         table = pq.read_table(pa.BufferReader(data), read_dictionary=texts, use_threads=False)
         metadata = json.loads((table.schema.metadata or {})[METADATA_KEY])
-        lanes = _lanes(table, schema, symbols)
+        lanes = _lanes(table, columns, schema, symbols)
         times = _block(table, metadata, "time", metadata["depth"])
         diffs = from_words(_block(table, metadata, "diff", metadata["width"]), metadata.get("digits", 0))
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
@@ -92,16 +95,34 @@ def read_updates(data: bytes, name: str, schema: Schema, symbols: Symbols) -> Up
     return consolidate(updates) if texts else updates  # new symbol ids mean a new order
 
 
-def _lanes(table: pa.Table, schema: Schema, symbols: Symbols) -> Ints:
+class StoredColumn(NamedTuple):
+    """A column of a file: its name there, the lane or lanes it is for, and their type."""
+
+    name: str
+    slot: int | slice
+    type: Type
+
+
+def layout_of(schema: Schema, columns: int) -> list[StoredColumn]:
+    """Return the columns of a file: one for each lane, or for each column of the relation in older files."""
+    if columns == schema.width:
+        return [StoredColumn(lane_name(lane), lane, type_) for lane, type_ in enumerate(schema.lane_types())]
+    pairs = zip(schema.slots, schema.types, strict=True)
+    return [StoredColumn(lane_name(at), slot, type_) for at, (slot, type_) in enumerate(pairs)]
+
+
+def _lanes(table: pa.Table, columns: list[StoredColumn], schema: Schema, symbols: Symbols) -> Ints:
     lanes = np.empty((schema.width, table.num_rows), np.int64)
-    for lane, type_ in enumerate(schema.lane_types()):
-        column = table.column(lane_name(lane))
-        if not type_.is_symbolic:
-            _fill(lanes[lane], column)
+    for name, slot, type_ in columns:
+        column = table.column(name)
+        if isinstance(slot, slice):
+            lanes[slot] = type_.definition.from_stored_bytes(type_, column.combine_chunks(), symbols)
+        elif not type_.is_symbolic:
+            _fill(lanes[slot], column)
         elif column.null_count == len(column):
-            lanes[lane] = NULL
+            lanes[slot] = NULL
         else:
-            lanes[lane] = symbols.intern(column)
+            lanes[slot] = symbols.intern(column)
     return lanes
 
 

@@ -25,6 +25,7 @@ from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
+from kpg.storage.batch_files import layout_of
 
 TRANSACTION, NOTE = b"T", b"N"  # the first byte of a record
 DIGITS_SHIFT = 32  # the number of digits of a diff is in the upper half of the word that holds the width of diffs
@@ -172,16 +173,29 @@ def _decode_change(
     texts = [reader.numbers(3) for _ in range(text_count)]
     data, times = reader.block(lanes, n), reader.block(depth, time_columns)
     diffs = reader.block(width, diff_columns)
-    updates = Updates(data, times, from_words(diffs, digits))
     schema = schema_of(relation)
-    for lane, count, size in texts:
-        offsets, content = reader.read(8 * (count + 1)), reader.read(size)
-        if schema is not None:
-            type_ = schema.lane_types()[lane].definition.large_arrow
-            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
-            ids = symbols.intern(pa.Array.from_buffers(type_, count, buffers))
-            updates.data[lane] = symbol_ids(updates.data[lane], ids)
-    return None if schema is None else (relation, updates)
+    values = {lane: _read_texts(reader, count, size) for lane, count, size in texts}
+    if schema is None:
+        return None
+    if not texts and lanes == schema.width:
+        return relation, Updates(data, times, from_words(diffs, digits))
+    decoded = data if lanes == schema.width else np.empty((schema.width, n), np.int64)  # an older record: see layout_of
+    for lane, (_, slot, type_) in enumerate(layout_of(schema, lanes)):
+        if isinstance(slot, slice):
+            column = values[lane].take(pa.array(data[lane], mask=data[lane] == NULL))
+            decoded[slot] = type_.definition.from_stored_bytes(type_, column, symbols)
+        elif lane in values:
+            ids = symbols.intern(values[lane].view(type_.definition.large_arrow))
+            decoded[slot] = symbol_ids(data[lane], ids)
+        elif decoded is not data:
+            decoded[slot] = data[lane]
+    return relation, Updates(decoded, times, from_words(diffs, digits))
+
+
+def _read_texts(reader: RecordReader, count: int, size: int) -> Any:
+    """Return the distinct values of a text lane as an Arrow array of bytes."""
+    buffers = [None, pa.py_buffer(reader.read(8 * (count + 1))), pa.py_buffer(reader.read(size))]
+    return pa.Array.from_buffers(pa.large_binary(), count, buffers)
 
 
 def symbol_ids(positions: Ints, ids: Ints) -> Ints:

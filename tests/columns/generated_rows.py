@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kpg.columns.schema import Schema, Type, decimal
 
-KINDS = ("int64", "float64", "bool", "string", "binary", "date", "timestamp")
+KINDS = ("int64", "float64", "bool", "string", "binary", "date", "timestamp", "time")
 
 EXTREMES = st.sampled_from([0, 1, -1, 2**31, 2**62, -(2**62), 2**63 - 1, -(2**63) + 1])
 INTS = st.integers(-4, 4) | EXTREMES | st.integers(-(2**63) + 1, 2**63 - 1)
@@ -21,17 +21,17 @@ TIMESTAMPS = st.datetimes(timezones=st.just(datetime.UTC)) | st.datetimes()
 
 def decimals(type_: Type) -> st.SearchStrategy[Decimal]:
     limit = 10**type_.precision - 1
-    return st.integers(-limit, limit).map(lambda number: Decimal(number).scaleb(-type_.scale))
+    return st.integers(-limit, limit).map(lambda number: Decimal(f"{number}e-{type_.scale}"))
 
 
 def values(type_: Type) -> st.SearchStrategy:
-    kinds = dict(zip(KINDS, (INTS, FLOATS, st.booleans(), STRINGS, BYTES, DATES, TIMESTAMPS), strict=True))
+    kinds = dict(zip(KINDS, (INTS, FLOATS, st.booleans(), STRINGS, BYTES, DATES, TIMESTAMPS, st.times()), strict=True))
     chosen = decimals(type_) if type_.kind == "decimal" else kinds[type_.kind]
     return st.none() | chosen if type_.nullable else chosen
 
 
 def decimal_types() -> st.SearchStrategy[Type]:
-    return st.integers(1, 18).flatmap(lambda digits: st.integers(0, digits).map(lambda scale: decimal(digits, scale)))
+    return st.integers(1, 38).flatmap(lambda digits: st.integers(0, digits).map(lambda scale: decimal(digits, scale)))
 
 
 TYPES = st.builds(

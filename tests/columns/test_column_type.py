@@ -136,4 +136,5 @@ def test_a_type_with_a_missing_method_is_refused_when_it_is_registered():
 def test_types_are_listed_in_the_order_of_their_registration():
     numbers = ("int64", "uint64", "float64", "bool")
     others = ("string", "binary", "date", "timestamp", "decimal", "record", "uuid")
-    assert type_names() == (*numbers, *others, "ipv4")
+    later = ("time", "timestamp_ntz", "interval", "jsonb", "array")
+    assert type_names() == (*numbers, *others, *later, "ipv4")

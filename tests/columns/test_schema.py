@@ -59,7 +59,7 @@ def test_a_type_is_read_back_from_its_name_and_from_arrow(type_: Type) -> None:
     [
         *("int65", "decimal", "decimal(39,2)", "decimal(2,3)", "decimal(0,0)", "", "int64??"),
         *(complex, list[int], int | str, int | str | None, decimals.Decimal, 7, None, [int]),
-        *(pa.list_(pa.int64()), pa.decimal256(39, 2), pa.decimal128(5, -2), pa.time32("s"), pa.duration("s")),
+        *(pa.list_(pa.int64()), pa.decimal256(39, 2), pa.decimal128(5, -2), pa.duration("s")),
     ],
 )
 def test_a_value_that_is_no_type_is_refused(spec: object) -> None:

@@ -42,10 +42,11 @@ def test_large_numbers_travel_as_text_because_readers_would_round_them():
     assert caught.value.hint == 'Write {"int": "9007199254740993"}.'
 
 
-def test_a_timestamp_is_sent_in_utc():
+def test_a_timestamp_is_sent_in_utc_and_one_without_a_zone_as_it_is():
     plain = datetime.datetime(2024, 5, 1, 12)
     moved = datetime.datetime(2024, 5, 1, 14, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
-    assert encode_value(plain) == encode_value(moved) == {"timestamp": "2024-05-01T12:00:00Z"}
+    assert encode_value(moved) == {"timestamp": "2024-05-01T12:00:00Z"}
+    assert encode_value(plain) == {"timestamp_ntz": "2024-05-01T12:00:00"}
 
 
 @pytest.mark.parametrize(

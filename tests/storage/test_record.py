@@ -1,5 +1,7 @@
 """Records and batch files: text is stored by value, and every update is read back."""
 
+from collections import Counter
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from kpg.columns.exact_diffs import narrow
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
-from kpg.columns.table_rows import decode, encode
+from kpg.columns.table_rows import decode, decode_rows, encode
 from kpg.columns.updates import Updates, constant, spread
 from kpg.storage.batch_files import read_updates, write_updates
 from kpg.storage.record import Origin, Transaction, decode_transaction, encode_transaction, upper_of
@@ -94,3 +96,19 @@ def test_a_file_without_text_keeps_its_order(rows, times):
     for name in ("data", "times", "diffs"):
         assert getattr(decoded, name).tolist() == getattr(updates, name).tolist()
         assert getattr(decoded, name).flags.c_contiguous
+
+
+@given(st.lists(st.tuples(WHOLE, st.none() | st.uuids(), st.none() | st.text(max_size=3)), max_size=6))
+def test_identifiers_stored_as_symbols_are_read_as_lanes(rows):
+    """Before uuids had two lanes, they were stored as binary values are."""
+    old = Schema.of({"n": int, "u": bytes | None, "s": str | None})
+    new = Schema.of({"n": int, "u": "uuid?", "s": str | None})
+    here, there = Symbols(), used_symbols()
+    stored = [(n, None if u is None else u.bytes, s) for n, u, s in rows]
+    updates = Updates(encode(old, stored, here), constant((3,)), constant((1,)))
+    record = encode_transaction(Transaction(Frontier.at((4,)), ((7, updates),)), lambda _: old, here)
+    ((relation, logged),) = decode_transaction(record, lambda _: new, there).changes
+    assert relation == 7 and decode_rows(new, logged.data, there) == rows
+    filed = read_updates(write_updates(updates, old, here).to_pybytes(), "f", new, there)
+    counted = zip(decode_rows(new, filed.data, there), spread(filed.diffs, len(filed))[0].tolist(), strict=True)
+    assert Counter(dict(counted)) == Counter(rows)

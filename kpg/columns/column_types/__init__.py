@@ -16,3 +16,8 @@ from kpg.columns.column_types import timestamp_type as timestamp_type
 from kpg.columns.column_types import decimal_type as decimal_type
 from kpg.columns.column_types import record_type as record_type
 from kpg.columns.column_types import uuid_type as uuid_type
+from kpg.columns.column_types import time_type as time_type
+from kpg.columns.column_types import timestamp_ntz_type as timestamp_ntz_type
+from kpg.columns.column_types import interval_type as interval_type
+from kpg.columns.column_types import jsonb_type as jsonb_type
+from kpg.columns.column_types import array_type as array_type

@@ -57,6 +57,7 @@ class ColumnType(ABC):
     is_symbolic: ClassVar[bool] = False  # lanes are ids in the db's symbol table, and do not sort as values
     large_arrow: ClassVar[pa.DataType | None] = None  # of symbolic types: Arrow's type with 64-bit offsets, for files
     is_numeric: ClassVar[bool] = False  # arithmetic and sums are defined
+    is_ordered: ClassVar[bool] = True  # lanes (or ranks of symbols) sort as expressions compare the values
     has_nan: ClassVar[bool] = False  # NaN is a value, so that pandas' NaN is not always null
 
     # Conversions
@@ -66,6 +67,7 @@ class ColumnType(ABC):
     plan_text: ClassVar[TaggedText | None] = None  # in plans, for constants; likewise
 
     # Parameters
+    has_element: ClassVar[bool] = False  # whether the type has an element type, as arrays have
     takes_parameters: ClassVar[bool] = False  # whether a schema may write "name(precision,scale)"
 
     def check_parameters(self, precision: int, scale: int) -> None:
@@ -165,6 +167,10 @@ class ColumnType(ABC):
     @abstractmethod
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
         """Return the values of a lane as an Arrow array, or a chunked array where one array cannot hold them."""
+
+    def from_stored_bytes(self, type_: Type, values: Any, symbols: Symbols) -> Ints:
+        """Return the lanes of values of a type that had one symbolic lane in older directories, as Arrow bytes."""
+        raise TypeError(f"{self.name} never was a symbolic type")
 
     def arrow_to_list(self, type_: Type, column: Any) -> list[Any]:
         """Return the Python values of an Arrow column that `decode_arrow` returned, None for null.

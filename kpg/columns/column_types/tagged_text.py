@@ -19,6 +19,7 @@ class TaggedText:
 
     `read` raises ValueError, ArithmeticError or OverflowError for text that is not a value of the type. Instances of
     `classes` are always written in this form; it is empty if the format decides for each value, as for large integers.
+    With `only`, it is the form of those instances for which `only` is true; another type has the form of the others.
     """
 
     tag: str
@@ -26,6 +27,7 @@ class TaggedText:
     write: Callable[[Any], str]
     read: Callable[[str], Any]
     example: str = ""  # a hint for text that `read` refuses
+    only: Callable[[Any], bool] | None = None
 
 
 class TaggedFormat:
@@ -34,19 +36,21 @@ class TaggedFormat:
     def __init__(self) -> None:
         self._by_tag: dict[str, TaggedText] = {}
         self._by_class: dict[type, TaggedText] = {}
+        self._of_some: dict[type, TaggedText] = {}  # the texts of only some instances of a class
 
     def add(self, text: TaggedText) -> None:
         """Add the text of a type; raise ValueError if another type has its tag."""
         if text.tag in self._by_tag:
             raise ValueError(f"two types write values with the tag {text.tag!r}")
         self._by_tag[text.tag] = text
-        self._by_class.update(dict.fromkeys(text.classes, text))
+        table = self._by_class if text.only is None else self._of_some
+        table.update(dict.fromkeys(text.classes, text))
 
     def remove(self, text: TaggedText) -> None:
         """Remove the text of a type."""
         del self._by_tag[text.tag]
         for python_class in text.classes:
-            del self._by_class[python_class]
+            del (self._by_class if text.only is None else self._of_some)[python_class]
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -63,6 +67,9 @@ class TaggedFormat:
     def of_value(self, value: Any) -> TaggedText | None:
         """Return the text for a value: that of its class, or of the nearest base class."""
         for python_class in type(value).__mro__:
+            some = self._of_some.get(python_class)
+            if some is not None and some.only is not None and some.only(value):
+                return some
             text = self._by_class.get(python_class)
             if text is not None:
                 return text

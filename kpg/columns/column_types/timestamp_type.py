@@ -6,7 +6,7 @@ A moment without a time zone is interpreted as UTC. A moment with a fraction of 
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -67,15 +67,17 @@ class TimestampType(ColumnType):
     """Moments of the years 1 to 9999, in microseconds."""
 
     name = "timestamp"
-    aliases = ("datetime",)
-    python_class = datetime.datetime
-    literal_classes = (datetime.datetime,)
+    aliases: ClassVar[tuple[str, ...]] = ("datetime",)
+    python_class: ClassVar[type | None] = datetime.datetime
+    literal_classes: ClassVar[tuple[type, ...]] = (datetime.datetime,)
     datetime_unit = "s"
     message_text = TaggedText(
         "timestamp", literal_classes, _write_utc, _read_with_zone,
         'Write {"timestamp": "2024-05-01T12:00:00Z"}, with its zone.',
     )  # fmt: skip
-    plan_text = TaggedText("datetime", literal_classes, datetime.datetime.isoformat, datetime.datetime.fromisoformat)
+    plan_text: ClassVar[TaggedText | None] = TaggedText(
+        "datetime", literal_classes, datetime.datetime.isoformat, datetime.datetime.fromisoformat
+    )
 
     def limits(self, type_: Type) -> tuple[int, int]:
         return FIRST_DAY * DAY_MICROSECONDS, (LAST_DAY + 1) * DAY_MICROSECONDS - 1

@@ -24,7 +24,7 @@ import numpy as np
 from kpg.columns.scalar_values import encode_value
 from kpg.query.ir.body_variables import literals
 from kpg.query.ir.literals import Atom, Comparison, Literal, atoms, variables
-from kpg.query.ir.program import Program, Rule, Stratum
+from kpg.query.ir.program import Program, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies
 from kpg.query.ir.terms import ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
 from kpg.query.lower.value_expressions import column_type
@@ -53,6 +53,8 @@ def saturation_obstacle(program: Program, stratum: Stratum) -> str | None:
         for name in (rule.head.relation, *(atom.relation for atom, _ in atoms(rule.body))):
             if not 1 <= relations[name].arity <= MAX_SATURATED_COLUMNS:
                 return f"{name} has {relations[name].arity} columns"
+            if (wide := wide_column(relations[name])) is not None:
+                return f"{name} has a column of type {wide}"
         if not all(is_join_literal(literal, rule) for literal in literals(rule)):
             return f"a recursive rule computes values ({rule.at})"
         if not all(isinstance(term, (VariableTerm, ConstantTerm)) for term in rule.head.arguments):
@@ -71,6 +73,8 @@ def maintenance_obstacle(program: Program, stratum: Stratum) -> str | None:
         for name in (rule.head.relation, *(atom.relation for atom, _ in atoms(rule.body))):
             if not 1 <= relations[name].arity <= MAX_MAINTAINED_COLUMNS:
                 return f"{name} has {relations[name].arity} columns"
+            if (wide := wide_column(relations[name])) is not None:
+                return f"{name} has a column of type {wide}"
         if sum(atom.relation in stratum.relations for atom, _ in atoms(rule.body)) > 1:
             return f"a rule reads the recursion twice ({rule.at})"
         if not all(is_join_literal(literal, rule) for literal in literals(rule)):
@@ -80,6 +84,11 @@ def maintenance_obstacle(program: Program, stratum: Stratum) -> str | None:
         if not determines_source(rule, stratum):
             return f"a rule does not determine which row of the recursion it follows from ({rule.at})"
     return None
+
+
+def wide_column(relation: Relation) -> Kind | None:
+    """Return the kind of a column whose values take several lanes, if there is one: the operator reads single lanes."""
+    return next((column.kind for column in relation.columns if column_type(column.kind).lanes > 1), None)
 
 
 def determines_source(rule: Rule, stratum: Stratum) -> bool:
