@@ -12,8 +12,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from kpg.columns.column_types.column_type import COLUMN_TYPES
-from kpg.columns.schema import BINARY, BOOL, DATE, FLOAT64, INT64, STRING, TIMESTAMP, Type, decimal
+from kpg.columns.schema import (
+    BINARY,
+    BOOL,
+    DATE,
+    FLOAT64,
+    INT64,
+    STRING,
+    TIMESTAMP,
+    UUID,
+    Type,
+    decimal,
+)
 from kpg.errors import TypeMismatch
 from kpg.sql import sql_types
 from kpg.sql.functions.cast_rules import DEFAULT_NUMERIC
@@ -35,8 +45,8 @@ FIXED_TYPES: Final = {
     "date": DATE,
     "timestamp without time zone": TIMESTAMP,
     "timestamp with time zone": TIMESTAMP,
+    "uuid": UUID,
 }
-NAMED_TYPES: Final = {"time without time zone": "time", "interval": "interval", "uuid": "uuid", "jsonb": "jsonb"}
 SQL_TYPES: Final = {
     "int64": sql_types.BIGINT,
     "uint64": sql_types.numeric(20, 0),
@@ -46,6 +56,7 @@ SQL_TYPES: Final = {
     "binary": sql_types.BYTEA,
     "date": sql_types.DATE,
     "timestamp": sql_types.TIMESTAMPTZ,
+    "timestamp_ntz": sql_types.TIMESTAMP,
     "time": sql_types.TIME,
     "interval": sql_types.INTERVAL,
     "uuid": sql_types.UUID,
@@ -62,16 +73,15 @@ def engine_type(type_: SqlType, *, nullable: bool = True) -> Type:
     fixed = FIXED_TYPES.get(type_.name)
     if fixed is not None:
         return fixed.optional(nullable)
-    kind = "array" if type_.element is not None else NAMED_TYPES.get(type_.name)
-    if kind is None or kind not in COLUMN_TYPES:
-        raise TypeMismatch(f"no column holds the type {type_}")
-    return Type(kind, nullable)
+    raise TypeMismatch(f"no column holds the type {type_}")
 
 
 def sql_type(type_: Type) -> SqlType:
     """Return the SQL type of a column that Python or Datalog declared."""
     if type_.kind == "decimal":
         return sql_types.numeric(type_.precision, type_.scale)
+    if type_.element is not None:
+        return sql_types.array_of(sql_type(type_.element))
     found = SQL_TYPES.get(type_.kind)
     if found is None:
         raise TypeMismatch(f"SQL has no type for {type_}")
