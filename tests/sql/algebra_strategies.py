@@ -17,13 +17,14 @@ from kpg.sql.sql_types import BIGINT, BOOLEAN
 TABLES = {"t": ("a", "b"), "u": ("a", "c"), "w": ("x",)}
 ARITHMETIC = {
     "+": Function("+", (BIGINT, BIGINT), BIGINT, lambda args, types, result: args[0] + args[1]),
-    "*": Function("*", (BIGINT, BIGINT), BIGINT, lambda args, types, result: args[0] * args[1]),
+    "*": Function("*", (BIGINT, BIGINT), BIGINT, lambda args, types, result: args[0] * args[1], total=True),
+    "/": Function("/", (BIGINT, BIGINT), BIGINT, lambda args, types, result: args[0] // args[1]),
 }
 COMPARISONS = {
-    "=": Function("=", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] == args[1]),
-    "<>": Function("<>", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] != args[1]),
-    "<": Function("<", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] < args[1]),
-    ">=": Function(">=", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] >= args[1]),
+    "=": Function("=", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] == args[1], total=True),
+    "<>": Function("<>", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] != args[1], total=True),
+    "<": Function("<", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] < args[1], total=True),
+    ">=": Function(">=", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] >= args[1], total=True),
 }
 SERIES = TableFunction(
     "series", (BIGINT, BIGINT), lambda types: (BIGINT,), lambda a, b: [(n,) for n in range(a, b + 1)]
@@ -190,7 +191,8 @@ class AlgebraGenerator:
         results = tuple(s.Column(call.function.name, BIGINT) for call in calls)
         if keys and self.flip(4):
             return self.grouping_sets(inner, keys, calls, results)
-        return r.Aggregate((*keys, *results), inner, keys, calls)
+        shown = keys if self.flip() else tuple(s.Column(key.name, BIGINT) for key in keys)
+        return r.Aggregate((*shown, *results), inner, keys, calls)
 
     def grouping_sets(self, inner: r.BoundRelation, keys: Any, calls: Any, results: Any) -> r.BoundRelation:
         """Return groups by random sets of the keys."""
@@ -260,6 +262,9 @@ class AlgebraGenerator:
         if kind in ("column", "subquery", "outer") and columns:
             return value_of(self.choose(*columns))
         if kind == "call":
+            if self.flip(6):  # fails where the divisor is zero
+                pair = (self.number(columns, outer, 0), self.number(columns, outer, 0))
+                return s.ScalarCall(ARITHMETIC["/"], pair, type=BIGINT)
             pair = (self.number(columns, outer, 0), constant(self.choose(1, 2)))
             return s.ScalarCall(ARITHMETIC[self.choose("+", "*")], pair, type=BIGINT)
         if kind == "case":

@@ -11,6 +11,7 @@ from kpg.sql.relational.relations import BoundJoin, FunctionScan, Query
 from kpg.sql.relational.verify_relations import verify_query
 from kpg.sql.rewrites.relation_traversal import has_subquery, nodes_of, scalars_of
 from kpg.sql.rewrites.rewrite_query import REWRITES, rewrite_query
+from kpg.sql.rewrites.source_facts import QueryFacts
 from kpg.testing.relational_oracle import RelationalOracle, RowFailure
 from tests.sql.algebra_strategies import TABLE_ROWS, TABLES, queries
 
@@ -30,7 +31,7 @@ def answer(query: Query, contents: Contents) -> Counter[tuple[Any, ...]] | None:
 def test_each_rewrite_keeps_the_rows_and_fails_on_no_further_row(query: Query, contents: Contents) -> None:
     expected = answer(query, contents)
     for rewrite in REWRITES:
-        query = rewrite(query)
+        query = rewrite(query, QueryFacts())
         verify_query(query)
         assert expected is None or answer(query, contents) == expected, rewrite.__name__
 

@@ -37,6 +37,7 @@ from kpg.sql.relational.relations import (
     VariableScan,
 )
 from kpg.sql.rewrites.rewrite_query import rewrite_query
+from kpg.sql.rewrites.source_facts import QueryFacts, SourceFacts
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -61,12 +62,23 @@ LOWERINGS: Final[dict[type[BoundRelation], Any]] = {
 def lower_query(db: Database, query: Query, sources: Mapping[str, Collection], *, joins: str = "auto") -> Collection:
     """Return the collection of a query."""
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
-    query = rewrite_query(query)
+    query = rewrite_query(query, facts_of(sources))
     lowered = RelationLowering(db, sources, table, joins).lower(query.relation)
     values: dict[str, Expression] = {}
     for name, column in zip(query.names, query.relation.columns, strict=True):
         values[free_name(name, values)] = lowered.reference(column)
     return lowered.rows.select(**values)
+
+
+def facts_of(sources: Mapping[str, Collection]) -> QueryFacts:
+    """Return what the collections of the sources say about their rows."""
+    return QueryFacts({name: _facts(source) for name, source in sources.items()})
+
+
+def _facts(source: Collection) -> SourceFacts:
+    columns = zip(source.schema.names, source.schema.types, strict=True)
+    not_null = frozenset(name for name, type_ in columns if not type_.nullable)
+    return SourceFacts(not_null, getattr(source, "key", None) or (), getattr(source, "size", 0))
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:

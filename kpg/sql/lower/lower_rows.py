@@ -15,7 +15,7 @@ from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Filter, Project, Scan, Values
-from kpg.sql.relational.scalars import Column, Constant, Scalar, conjuncts
+from kpg.sql.relational.scalars import Column, ColumnValue, Constant, Scalar, conjuncts
 
 COMPUTED_ROWS: Final = 8  # more constant rows than this are encoded at once
 
@@ -67,8 +67,12 @@ def _constants(values: Values, at: int) -> list[Any]:
 
 
 def lower_project(lowering: RelationLowering, project: Project) -> LoweredRelation:
-    """Return the computed columns of each row."""
+    """Return the computed columns of each row. Columns that are only kept or renamed need no computation."""
     rows = lowering.lower(project.input)
+    if project.columns and all(isinstance(value, ColumnValue) for value in project.values):
+        kept = [value.column for value in project.values if isinstance(value, ColumnValue)]
+        names = [rows.names[column] for column in kept]
+        return LoweredRelation(rows.rows, dict(zip(project.columns, names, strict=True)))
     return rows.select({
         column: lowering.expression(value, rows)
         for column, value in zip(project.columns, project.values, strict=True)

@@ -2,7 +2,8 @@
 
     GROUP BY ROLLUP (a, b)   =   GROUP BY a, b   ∪   GROUP BY a, with b null   ∪   one group, with a and b null
 
-GROUPING(a, b) is a constant of each set: one bit for each key, 1 if the key is not in the set.
+Afterwards the keys of a group are columns of its input, under the same names. GROUPING(a, b) is a constant of each
+set: one bit for each key, 1 if the key is not in the set.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ def expand_grouping_sets(query: Query) -> Query:
 
 
 def _expanded(node: BoundRelation) -> BoundRelation:
-    if not isinstance(node, Aggregate) or (node.sets is None and not node.grouping):
+    if not isinstance(node, Aggregate):
+        return node
+    if node.sets is None and not node.grouping and node.columns[: len(node.keys)] == node.keys:
         return node
     sets = node.sets if node.sets is not None else (tuple(range(len(node.keys))),)
     groups = [_groups(node, chosen) for chosen in sets]

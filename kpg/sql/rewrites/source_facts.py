@@ -1,0 +1,118 @@
+"""Facts about the tables of a query that rewrites and plans may rely on, and what follows for relations.
+
+not_null     the columns that never hold null          unique   sets of columns without two equal rows
+rows         the number of rows now, as an estimate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kpg.sql.relational.relations import (
+    Aggregate,
+    BoundJoin,
+    BoundRelation,
+    Distinct,
+    Filter,
+    Project,
+    Scan,
+    TopRows,
+    Values,
+)
+from kpg.sql.relational.scalars import (
+    And,
+    Case,
+    Cast,
+    Coalesce,
+    Column,
+    ColumnValue,
+    Constant,
+    IsNull,
+    Not,
+    Or,
+    SameValue,
+    Scalar,
+    ScalarCall,
+)
+from kpg.sql.rewrites.scalar_properties import STRICT_OPERATORS
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """Facts about one table or installed view."""
+
+    not_null: frozenset[str] = frozenset()
+    key: tuple[str, ...] = ()  # columns that identify a row; empty if none do
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFacts:
+    """Facts about the sources of a query."""
+
+    sources: Mapping[str, SourceFacts] = field(default_factory=dict)
+
+    def of(self, source: str) -> SourceFacts:
+        """Return the facts about a source."""
+        return self.sources.get(source, SourceFacts())
+
+    def not_null(self, relation: BoundRelation) -> frozenset[Column]:
+        """Return the columns of a relation that never hold null."""
+        match relation:
+            case Scan():
+                known = self.of(relation.source).not_null
+                pairs = zip(relation.columns, relation.fields, strict=True)
+                return frozenset(column for column, name in pairs if name in known)
+            case Values():
+                columns = enumerate(relation.columns)
+                return frozenset(
+                    c for at, c in columns if all(_never_null(row[at], frozenset()) for row in relation.rows)
+                )
+            case Filter() | Distinct() | TopRows():
+                return self.not_null(relation.input)
+            case Project():
+                inner = self.not_null(relation.input)
+                values = zip(relation.columns, relation.values, strict=True)
+                return frozenset(column for column, value in values if _never_null(value, inner))
+            case Aggregate(sets=None):
+                inner = self.not_null(relation.input)
+                own = relation.columns[len(relation.keys) :]
+                calls = zip(own, relation.aggregates, strict=False)
+                counts = {column for column, call in calls if call.function.lowering == "count"}
+                return frozenset(key for key in relation.keys if key in inner) | counts
+            case BoundJoin(kind="inner"):
+                return self.not_null(relation.left) | self.not_null(relation.right)
+            case BoundJoin(kind="left" | "single" | "semi" | "anti" | "mark"):
+                return self.not_null(relation.left)
+        return frozenset()
+
+
+def _never_null(scalar: Scalar, not_null: frozenset[Column]) -> bool:
+    match scalar:
+        case ColumnValue():
+            return scalar.column in not_null
+        case Constant():
+            return scalar.value is not None
+        case IsNull() | SameValue():
+            return True
+        case Cast():
+            return _never_null(scalar.argument, not_null)
+        case Coalesce():
+            return any(_never_null(argument, not_null) for argument in scalar.arguments)
+        case Case():
+            results = [*(value for _, value in scalar.branches), scalar.otherwise]
+            return all(_never_null(value, not_null) for value in results)
+    return False
+
+
+def never_null(scalar: Scalar, not_null: frozenset[Column]) -> bool:
+    """Return whether a scalar is never null: a comparison of values that are never null, or such a value."""
+    match scalar:
+        case ScalarCall() if scalar.function.name in STRICT_OPERATORS:
+            return all(never_null(argument, not_null) for argument in scalar.arguments)
+        case And() | Or():
+            return all(never_null(term, not_null) for term in scalar.terms)
+        case Not():
+            return never_null(scalar.term, not_null)
+    return _never_null(scalar, not_null)
