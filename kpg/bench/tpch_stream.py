@@ -108,7 +108,7 @@ class RowsByAge:
     """The rows of a table by the age of their order, the oldest first."""
 
     positions: np.ndarray  # int64[n]: row numbers
-    ends: np.ndarray  # int64[orders + 1]: how many rows the first so many orders have
+    ends: np.ndarray  # int64[orders + 1]: the row count of the first n orders
 
     @property
     def orders(self) -> int:

@@ -1,4 +1,4 @@
-"""Read syntax trees without overlooking anything: an argument of a node that nobody reads is refused.
+"""Read syntax trees without overlooking anything: an argument of a node that no reader asks for is refused.
 
 `take(node, "this", "expression")` returns the values of these arguments. Any other argument that has a value is
 syntax that the binder does not know, and is refused by name (0A000), never ignored.

@@ -271,7 +271,7 @@ def both(needed: Scalar | None, *terms: Scalar) -> Scalar | None:
 
 
 def has_one_row_at_most(relation: BoundRelation) -> bool:
-    """Return whether a relation cannot have two rows, whatever the tables hold."""
+    """Return whether a relation cannot have two rows, for any rows of the tables."""
     match relation:
         case Aggregate():
             return not relation.keys and (relation.sets is None or len(relation.sets) == 1)
