@@ -42,7 +42,7 @@ from kpg.sql.session.table_writes import (
     require_table,
     schema_of_table,
 )
-from kpg.sql.sql_types import BIGINT, TEXT, SqlType
+from kpg.sql.sql_types import BIGINT, TEXT, TIMESTAMPTZ, SqlType
 from kpg.terminal import ProgressBar
 
 if TYPE_CHECKING:
@@ -246,7 +246,8 @@ def store(session: SqlSession, statement: CopyStatement, options: CopyOptions, p
         if options.format == "parquet":
             pq.write_table(table, required_path(statement))
         else:
-            write_csv(table, statement.path, options)
+            types = [column.type for column in query.relation.columns]
+            write_csv(table, types, statement.path, options)
     except OSError as error:
         raise sql_error(Unavailable, "58030", f"cannot write {statement.path}", detail=str(error)) from None
     return QueryResult(f"COPY {table.num_rows}")
@@ -278,9 +279,10 @@ def required_path(statement: CopyStatement) -> str:
     return statement.path
 
 
-def write_csv(table: pa.Table, path: str | None, options: CopyOptions) -> None:
+def write_csv(table: pa.Table, types: list[SqlType], path: str | None, options: CopyOptions) -> None:
     """Write rows as CSV, or as text without quotes."""
-    texts = pa.table([text_column(column) for column in table.columns], names=table.column_names)
+    pairs = zip(table.columns, types, strict=True)
+    texts = pa.table([text_column(column, type_) for column, type_ in pairs], names=table.column_names)
     quoting: Any = "needed" if options.quote is not None else "none"
     if options.null:
         columns: list[Any] = [column.cast(pa.string()) for column in texts.columns]
@@ -290,12 +292,13 @@ def write_csv(table: pa.Table, path: str | None, options: CopyOptions) -> None:
     pacsv.write_csv(texts, target, written)
 
 
-def text_column(column: Any) -> Any:
+def text_column(column: Any, type_: SqlType) -> Any:
     """Return a column as PostgreSQL writes it."""
     if pa.types.is_boolean(column.type):
         return pc.if_else(column, "t", "f")
     if pa.types.is_timestamp(column.type):
-        return pc.replace_substring_regex(column.cast(pa.string()), r"\.?0+$", "")  # Arrow writes six digits
+        text = pc.replace_substring_regex(column.cast(pa.timestamp("us")).cast(pa.string()), r"\.?0+$", "")
+        return pc.binary_join_element_wise(text, "+00", "") if type_ == TIMESTAMPTZ else text
     return column
 
 

@@ -47,8 +47,8 @@ def schema_of_table(session: SqlSession, entry: TableEntry) -> Schema:
 
 
 def named_like(entry: TableEntry, table: pa.Table) -> pa.Table:
-    """Return rows with the column names of a table."""
-    return table.rename_columns([column.name for column in entry.columns])
+    """Return rows with the column names of a table; all columns may be null until they are checked."""
+    return pa.table(table.columns, names=[column.name for column in entry.columns])
 
 
 def check_rows(session: SqlSession, entry: TableEntry, rows: pa.Table) -> None:
