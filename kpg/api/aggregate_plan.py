@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kpg.api.collection import Collection
 
 Member = tuple[str, ColumnAggregate, str]  # the name of the result, the aggregate, and the column of its values
+SumRequest = tuple[str, str, Type | None]  # a kind, the column of its values, and the type of the result if given
 NO_COLUMN = ""  # of an aggregate of rows
 VALUE = " value"  # the column of the values that an extreme or a scan reads
 
@@ -146,17 +147,17 @@ def _compute(rows: Collection, keys: tuple[str, ...], members: list[Member]) -> 
 def _sums(rows: Collection, keys: tuple[str, ...], members: list[Member]) -> Collection:
     """Return counts, sums and averages; `all` and `any` follow from the numbers of true and of false values."""
     columns = ComputedColumns(rows)
-    requests: dict[str, str] = {}  # a sum, such as "sum:amount", and the name of its column
+    requests: dict[SumRequest, str] = {}  # with the names of their columns
     results = {}
     for name, aggregate, column in members:
-        texts = [_show_sum(kind, column) for kind, column in _sums_needed(aggregate, column, columns)]
-        for index, text in enumerate(texts):
-            requests.setdefault(text, name if len(texts) == 1 else f" {index} of {name}")
-        results[name] = _result([ColumnReference(requests[text]) for text in texts], aggregate.kind)
+        needed = [(kind, of, aggregate.returns) for kind, of in _sums_needed(aggregate, column, columns)]
+        for index, request in enumerate(needed):
+            requests.setdefault(request, name if len(needed) == 1 else f" {index} of {name}")
+        results[name] = _result([ColumnReference(requests[request]) for request in needed], aggregate.kind)
     inner = columns.rows()
-    types = [(name, _type_of_sum(inner.schema, *_read_sum(text))) for text, name in requests.items()]
+    types = [(name, _type_of_sum(inner.schema, *request)) for request, name in requests.items()]
     schema = inner.schema.select(keys).concat(Schema.of(types))
-    spec = nodes.ReductionSpec("sums", columns=tuple(requests))
+    spec = nodes.ReductionSpec("sums", columns=tuple(f"{kind}:{column}" for kind, column, _ in requests))
     reduced = rows._make(nodes.ReduceNode(schema, inner.node.loops, inner.node, keys, spec))
     direct = all(isinstance(result, ColumnReference) and result.name == name for name, result in results.items())
     return reduced if direct else reduced.select(*keys, **results)
@@ -186,22 +187,23 @@ def _result(sums: list[ColumnReference], kind: str) -> Expression:
     )
 
 
-def _show_sum(kind: str, column: str) -> str:
-    return f"{kind}:{column}"
-
-
-def _read_sum(text: str) -> tuple[str, str]:
-    kind, column = text.split(":", 1)
-    return kind, column
-
-
-def _type_of_sum(schema: Schema, kind: str, column: str) -> Type:
+def _type_of_sum(schema: Schema, kind: str, column: str, returns: Type | None) -> Type:
     if kind == "count":
         return INT64
     type_ = schema.type_of(column)
+    if returns is not None:
+        return _exact_result(kind, column, type_, returns)
     if kind == "avg":
         return FLOAT64.optional(type_.nullable)
     return decimal(MAX_DIGITS, type_.scale).optional(type_.nullable) if type_.kind == "decimal" else type_
+
+
+def _exact_result(kind: str, column: str, type_: Type, returns: Type) -> Type:
+    """Return the decimal type of a sum or average that was asked for; raise TypeMismatch if it cannot hold it."""
+    if type_.kind == "float64" or (kind == "sum" and type_.scale != returns.scale):
+        hint = f"Take decimal({MAX_DIGITS},{type_.scale})." if type_.kind != "float64" else "Cast the values first."
+        raise TypeMismatch(f"the {kind} of {type_} is not {returns}", hint=hint)
+    return returns.optional(type_.nullable)
 
 
 def _scan(rows: Collection, keys: tuple[str, ...], members: list[Member]) -> Collection:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kpg.columns.order_key import OrderBy, OrderKey, order_keys_of
+from kpg.columns.schema import Type, parse_type
 from kpg.errors import BadPlan
 
 if TYPE_CHECKING:
@@ -33,11 +34,13 @@ class ColumnAggregate:
     option: str = ""  # form and fraction of a quantile, separator of text, "sample" or "population" and digits
     order: tuple[OrderKey, ...] = ()
     hierarchical: bool = False
+    returns: Type | None = None  # of sums and averages: the type of the result, if not the usual one
 
     def __repr__(self) -> str:
         options = [repr(self.option)] if self.option else []
         options += [f"where={self.where!r}"] if self.where is not None else []
         options += ["distinct=True"] if self.distinct else []
+        options += [f"returns={str(self.returns)!r}"] if self.returns is not None else []
         shown = f"{self.kind}({', '.join(options)})"
         return shown if self.argument is None else f"{self.argument!r}.{shown}"
 
@@ -63,13 +66,13 @@ class AggregateMethods:
         """Count the different values that are not null."""
         return ColumnAggregate("count", _expression(self), where, True)
 
-    def sum(self, *, where: Any = None, distinct: bool = False) -> ColumnAggregate:
-        """Sum the values, exactly."""
-        return ColumnAggregate("sum", _expression(self), where, distinct)
+    def sum(self, *, where: Any = None, distinct: bool = False, returns: Any = None) -> ColumnAggregate:
+        """Sum the values, exactly. `returns="decimal(38,0)"` is for sums of int64 that may leave 64 bits."""
+        return ColumnAggregate("sum", _expression(self), where, distinct, returns=_decimal_type(returns))
 
-    def avg(self, *, where: Any = None, distinct: bool = False) -> ColumnAggregate:
-        """Return the mean of the values, as float64."""
-        return ColumnAggregate("avg", _expression(self), where, distinct)
+    def avg(self, *, where: Any = None, distinct: bool = False, returns: Any = None) -> ColumnAggregate:
+        """Return the mean as float64, or of exact numbers as a decimal type, rounded half away from zero."""
+        return ColumnAggregate("avg", _expression(self), where, distinct, returns=_decimal_type(returns))
 
     mean = avg
 
@@ -144,6 +147,15 @@ def as_aggregate(written: Any) -> ColumnAggregate:
         raise BadPlan(f"{kind} needs an argument", hint=f"Write it as a method: {argument!r}.{kind}(...).")
     made: ColumnAggregate = getattr(argument, kind)()
     return made
+
+
+def _decimal_type(returns: Any) -> Type | None:
+    if returns is None:
+        return None
+    type_ = parse_type(returns)
+    if type_.kind != "decimal":
+        raise BadPlan(f"a sum or an average returns its usual type or a decimal, not {type_}")
+    return type_
 
 
 def _expression(receiver: Any) -> Expression:

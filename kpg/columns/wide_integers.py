@@ -4,8 +4,8 @@
 
 A block with a single column stands for any number of equal columns. Functions that can leave the range return the
 values and the failed rows, or None if none failed, as those of kpg.columns.overflow do. A number of up to 38 digits is
-below 2**127 in magnitude, and so is the sum of two of them if 256-bit carries are checked, as `add_wide` does.
-Everything is vectorised: sums and comparisons in NumPy, products and quotients in kernels.
+below 2**127 in magnitude; the sum of two of them may be above, which counts as a failure.
+Everything is vectorised: comparisons in NumPy, sums, products and quotients in kernels.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from kpg.columns.lane_values import NULL
 from kpg.columns.updates import Ints
+from kpg.kernels.wide_arithmetic import add_wide as add_kernel
 from kpg.kernels.wide_arithmetic import divide_wide as divide_kernel
 from kpg.kernels.wide_arithmetic import multiply_wide as multiply_kernel
 
@@ -112,22 +113,18 @@ def outside(block: Ints, limit: int) -> Bools:
 
 def add_wide(a: Ints, b: Ints, limit: int = MAX_WIDE) -> WideResult:
     """Return a + b; a row fails if the sum exceeds the limit."""
-    low, carry = _add_low(a[1], b[1])
-    high = a[0] + b[0] + carry
-    total = np.stack(np.broadcast_arrays(high, low))
-    return total, ((a[0] ^ high) & (b[0] ^ high) < 0) | outside(total, limit)
+    return _sum(a, b, 1, limit)
 
 
 def subtract_wide(a: Ints, b: Ints, limit: int = MAX_WIDE) -> WideResult:
     """Return a - b; a row fails if the difference exceeds the limit."""
-    return add_wide(a, negate_wide(b), limit)
+    return _sum(a, b, -1, limit)
 
 
-def _add_low(a: Ints, b: Ints) -> tuple[Ints, Ints]:
-    """Return the low lane of a sum, and its carry."""
-    first = (a ^ _SIGN_BIT).view(np.uint64)
-    total = first + (b ^ _SIGN_BIT).view(np.uint64)
-    return total.view(np.int64) ^ _SIGN_BIT, (total < first).astype(np.int64)
+def _sum(a: Ints, b: Ints, sign: int, limit: int) -> WideResult:
+    out, marks = _results(a, b)
+    failed = add_kernel(contiguous(a), contiguous(b), sign, from_integers([-limit, limit]), out, marks)
+    return out, marks != 0 if failed else None
 
 
 def negate_wide(a: Ints) -> Ints:
@@ -147,8 +144,8 @@ def absolute_wide(a: Ints) -> Ints:
 def multiply_wide(a: Ints, b: Ints, limit: int = MAX_WIDE) -> WideResult:
     """Return a × b; a row fails if the product exceeds the limit."""
     out, marks = _results(a, b)
-    multiply_kernel(contiguous(a), contiguous(b), wide_constant(limit), out, marks)
-    return out, _failed(marks)
+    failed = multiply_kernel(contiguous(a), contiguous(b), wide_constant(limit), out, marks)
+    return out, marks != 0 if failed else None
 
 
 def divide_wide(a: Ints, b: Ints, shift: int, limit: int = MAX_WIDE) -> tuple[Ints, Ints]:

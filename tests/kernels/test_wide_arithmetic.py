@@ -1,4 +1,4 @@
-"""Products and quotients of 128-bit integers are those of Python's integers."""
+"""Sums, products and quotients of 128-bit integers are those of Python's integers."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +19,17 @@ def test_products_are_those_of_the_twin(pairs: list[tuple[int, int]], limit: int
     a, b = (wide.from_integers([pair[side] for pair in pairs]) for side in (0, 1))
     found, failed = wide.multiply_wide(a, b[:, :1] if is_constant else b, limit)
     expected = [twins.multiply_wide(a, b, limit) for a, b in pairs]
+    marks = [False] * len(pairs) if failed is None else failed.tolist()
+    assert marks == [bool(mark) for _, mark in expected]
+    good = [row for row, mark in enumerate(marks) if not mark]
+    assert wide.to_integers(found[:, good]) == [expected[row][0] for row in good]
+
+
+@given(pairs=columns, limit=st.sampled_from([LIMIT, 10**20, 0]), sign=st.sampled_from([1, -1]))
+def test_sums_are_those_of_the_twin(pairs: list[tuple[int, int]], limit: int, sign: int) -> None:
+    a, b = (wide.from_integers([pair[side] for pair in pairs]) for side in (0, 1))
+    found, failed = (wide.add_wide if sign == 1 else wide.subtract_wide)(a, b, limit)
+    expected = [twins.add_wide(a, b, sign, limit) for a, b in pairs]
     marks = [False] * len(pairs) if failed is None else failed.tolist()
     assert marks == [bool(mark) for _, mark in expected]
     good = [row for row, mark in enumerate(marks) if not mark]

@@ -32,6 +32,7 @@ SPREADS: Final = {
     "stddev_samp": ("stddev", "sample"),
     "stddev_pop": ("stddev", "population"),
 }
+EXACT_SUM: Final = numeric(MAX_NUMERIC_DIGITS, 0)  # of integers
 EXACT_BIGINT: Final = numeric(19, 0)  # holds all values of a bigint, so that their sum cannot overflow
 
 
@@ -131,11 +132,9 @@ def _constant(scalar: Scalar, what: str) -> Any:
 def _sum(whole: ColumnAggregate, type_: SqlType, result: SqlType) -> LoweredCall:
     """Return a sum, of bigint as numeric, in the type that SQL gives it."""
     assert whole.argument is not None
-    if type_ == BIGINT and result.name == "numeric":
-        return _sum(
-            replace(whole, argument=build_cast(whole.argument, BIGINT, EXACT_BIGINT, False)), EXACT_BIGINT, result
-        )
-    summed = _type_of_sum(type_)
+    summed = EXACT_SUM if type_ == BIGINT and result.name == "numeric" else _type_of_sum(type_)
+    if summed == EXACT_SUM:
+        whole = replace(whole, returns=engine_type(EXACT_SUM, nullable=False))
     return LoweredCall((whole,), lambda values: _as(values[0], summed, result))
 
 
@@ -143,16 +142,16 @@ def _average(whole: ColumnAggregate, type_: SqlType, result: SqlType) -> Lowered
     """Return an average: of exact numbers the quotient of their sum and count, rounded once."""
     if result.name != "numeric":
         return LoweredCall((whole,), lambda values: _as(values[0], DOUBLE, result))
-    summed = _type_of_sum(type_)
-    exact = summed if summed.name == "numeric" else EXACT_BIGINT
+    exact = EXACT_SUM if type_.is_integer else _type_of_sum(type_)
     function = resolve("/", (exact, EXACT_BIGINT)).function
 
     def quotient(values: list[Expression]) -> Expression:
-        total, count = _as(values[0], summed, exact), _as(values[1], BIGINT, EXACT_BIGINT)
+        total, count = values[0], _as(values[1], BIGINT, EXACT_BIGINT)
         divisor = FunctionCall("when", (values[1] == 0, Literal(None).cast(engine_type(EXACT_BIGINT)), count))
         return function.build([total, divisor], [exact, EXACT_BIGINT], result)
 
-    return LoweredCall((replace(whole, kind="sum"), replace(whole, kind="count")), quotient)
+    total = replace(whole, kind="sum", returns=engine_type(exact, nullable=False))
+    return LoweredCall((total, replace(whole, kind="count")), quotient)
 
 
 def _type_of_sum(type_: SqlType) -> SqlType:

@@ -36,9 +36,10 @@ from kpg.testing.kernel_twins.row_tuples import Row, Update, block, columns, off
 from kpg.testing.kernel_twins.sort_rows_twin import count_tied_rows, lane_bounds, pack_words, rank_words, sort_columns
 from kpg.testing.kernel_twins.sweep_totals_twin import presence_changes, running_totals, sums_changes
 from kpg.testing.kernel_twins.union_find_twin import connect
-from kpg.testing.kernel_twins.wide_arithmetic_twin import divide_wide, multiply_wide
+from kpg.testing.kernel_twins.wide_arithmetic_twin import add_wide, divide_wide, multiply_wide
 
 __all__ = [
+    "add_wide",
     "advance_times",
     "block",
     "closure",

@@ -5,6 +5,12 @@ from __future__ import annotations
 OVERFLOW, ZERO_DIVISOR = 1, 2
 
 
+def add_wide(a: int, b: int, sign: int, limit: int) -> tuple[int, int]:
+    """Return the sum or difference and 0, or 0 and the mark of an overflow."""
+    total = a + sign * b
+    return (total, 0) if abs(total) <= limit else (0, OVERFLOW)
+
+
 def multiply_wide(a: int, b: int, limit: int) -> tuple[int, int]:
     """Return the product and 0, or 0 and the mark of an overflow."""
     return (a * b, 0) if abs(a * b) <= limit else (0, OVERFLOW)
