@@ -149,15 +149,22 @@ def subset(task: ReduceTask, chosen: Ints) -> ReduceTask:
 
 
 def combine(result: ReduceResult, other: ReduceResult, chosen: Ints) -> ReduceResult:
-    """Combine two results of disjoint keys. The keys of `other` are numbered by their position in `chosen`."""
+    """Combine two results of disjoint keys. The keys of `other` are numbered by their position in `chosen`.
+
+    The rows are contiguous, as batches need them; indexing with `[:, order]` would transpose the memory.
+    """
     first, second = result.corrections, other.corrections
     keys = np.concatenate([first.key_index, chosen[second.key_index]])
     order = np.argsort(keys, kind="stable")
+
+    def merge(a: Ints, b: Ints) -> Ints:
+        return np.concatenate([spread(a, len(first)), spread(b, len(second))], axis=1).take(order, axis=1)
+
     corrections = Corrections(
         keys[order],
-        np.concatenate([first.data, second.data], axis=1)[:, order],
-        np.concatenate([spread(first.times, len(first)), spread(second.times, len(second))], axis=1)[:, order],
-        np.concatenate([spread(first.diffs, len(first)), spread(second.diffs, len(second))], axis=1)[:, order],
+        merge(first.data, second.data),
+        merge(first.times, second.times),
+        merge(first.diffs, second.diffs),
     )
     pending_keys = np.concatenate([result.pending_keys, chosen[other.pending_keys]])
     pending_times = np.concatenate([result.pending_times, other.pending_times], axis=1)

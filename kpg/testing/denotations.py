@@ -156,13 +156,15 @@ def join_where(
 
 
 def intersect_all(left: Multiset, right: Multiset) -> Multiset:
-    """Return each row with the lesser of its two counts."""
-    return consolidate((row, builtins.min(left.get(row, 0), right.get(row, 0))) for row in {**left, **right})
+    """Return each row with the lesser of its two counts: the left count without what the right one leaves of it."""
+    return concat(left, negate(except_all(left, right)))
 
 
 def except_all(left: Multiset, right: Multiset) -> Multiset:
     """Return each row with its left count minus its right count, if that is positive."""
-    return consolidate((row, builtins.max(left.get(row, 0) - right.get(row, 0), 0)) for row in {**left, **right})
+    left_over = concat(left, negate(right))
+    fitting = {row: count for row, count in left_over.items() if 0 < count < 2**63}
+    return fitting | {(*row, OVERFLOW): 1 for row, count in left_over.items() if abs(count) >= 2**63}
 
 
 # Reductions: all rows of a key together.

@@ -4,10 +4,13 @@ At one coordinate counts and sums are sweeps. At two and three, and for all othe
 runs; its output may change at joins of times, where no input does.
 """
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kpg
+from kpg.operators import one_pass_tactic
 from kpg.testing import denotations
 from tests.api.plays import Multiset, Query, check, examples, plays
 
@@ -142,3 +145,11 @@ def test_first_rows_and_any_function_where_times_have_two_coordinates(play):
 @given(plays(ROWS, coordinates=3, largest=1, max_size=8))
 def test_first_rows_and_any_function_where_times_have_three_coordinates(play):
     check(play, SCHEMAS, ORDERED)
+
+
+@examples(0.2)
+@given(plays(ROWS, max_size=12))
+def test_first_rows_where_the_histories_of_some_keys_are_long(play):
+    """Short histories take one pass and long ones the general tactic: both may change in one step."""
+    with patch.object(one_pass_tactic, "MAX_HISTORY_ROWS", 3):
+        check(play, SCHEMAS, {name: ORDERED[name] for name in ("min", "argmin", "argmax", "hierarchical argmax")})
