@@ -4,10 +4,12 @@
     lanes      function(*options, *lanes) -> lanes, [(failed rows, reason), …]
     distinct   function(*options, *values) -> value, once for each distinct combination of values in a batch; a
                ValueError fails the rows with its message as the reason
-    values     the same, also for null, which is None
+    batches    function(*options, count, *columns) -> values, once for all distinct combinations of a batch; a column
+               is a list of values, of one value for a constant; a ValueError fails all rows
+    values     as distinct, also for null, which is None
     volatile   function(*options, n) -> lanes of n rows, without arguments; each row has a value of its own
 
-The first three give null for null. A type with null as the result means that the function may return null itself. A
+All but `values` give null for null. A type with null as the result means that the function may return null itself. A
 lane of length 1 stands for any number of equal values, so a function must broadcast, and may return a lane of length 1.
 """
 
@@ -39,7 +41,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
-COMPUTED_KINDS = ("total", "lanes", "distinct", "values", "volatile")
+COMPUTED_KINDS = ("total", "lanes", "distinct", "batches", "values", "volatile")
 _MAX_REASON_CHARACTERS = 300  # reasons are cut here, because each distinct one is kept
 
 
@@ -49,6 +51,8 @@ def bind_computed(expression: Apply, arguments: Sequence[BoundNode], scope: Bind
         return VolatileNode(expression, scope)
     if expression.kind in ("total", "lanes"):
         return LaneFunctionNode(expression, arguments, scope)
+    if expression.kind == "batches":
+        return BatchFunctionNode(expression, arguments, scope)
     return DistinctFunctionNode(expression, arguments, scope)
 
 
@@ -124,7 +128,7 @@ class DistinctFunctionNode(ComputedNode):
     __slots__ = ()
 
     def __init__(self, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> None:
-        super().__init__(expression, arguments, scope, strict=expression.kind == "distinct")
+        super().__init__(expression, arguments, scope, strict=expression.kind != "values")
 
     def run(self, data: Ints) -> NodeResult:
         n = data.shape[1]
@@ -150,22 +154,24 @@ class DistinctFunctionNode(ComputedNode):
     def _apply(self, values: list[Ints]) -> NodeResult:
         rows, inverse = distinct_rows(values, [argument.type for argument in self._arguments], self._scope.symbols)
         columns = [
-            repeat(self._decode(argument, value)[0])
-            if value.shape[-1] == 1
-            else self._decode(argument, value[..., rows])
+            self._decode(argument, value if value.shape[-1] == 1 else value[..., rows])
             for argument, value in zip(self._arguments, values, strict=True)
         ]
-        count = len(rows)
-        codes = np.zeros(count, np.int64)
+        codes = np.zeros(len(rows), np.int64)
+        computed = self._encode(self._results(columns, codes), codes)
+        return computed[..., inverse], codes[inverse] if np.count_nonzero(codes) else None
+
+    def _results(self, columns: list[list[Any]], codes: Ints) -> list[Any]:
+        """Return a value for each combination; set the code of one that fails."""
+        count = len(codes)
         results: list[Any] = [None] * count
-        inputs = zip(range(count), *columns, strict=False)
-        for row, *arguments in inputs:
+        inputs = [repeat(column[0]) if len(column) == 1 else column for column in columns]
+        for row, *arguments in zip(range(count), *inputs, strict=False):
             try:
                 results[row] = self._function(*self._options, *arguments)
             except ValueError as error:
                 codes[row] = self._code(str(error))
-        computed = self._encode(results, codes)
-        return computed[..., inverse], codes[inverse] if np.count_nonzero(codes) else None
+        return results
 
     def _decode(self, argument: BoundNode, lane: Ints) -> list[Any]:
         return decode_list(argument.type, lane, self._scope.symbols)
@@ -182,6 +188,20 @@ class DistinctFunctionNode(ComputedNode):
                 except SchemaMismatch as error:
                     results[row], codes[row] = None, self._code(error.detail or error.what)
             return encode_list(type_, results, "", symbols)
+
+
+class BatchFunctionNode(DistinctFunctionNode):
+    """A function of columns of Python values, called once for all distinct combinations in a batch."""
+
+    __slots__ = ()
+
+    def _results(self, columns: list[list[Any]], codes: Ints) -> list[Any]:
+        try:
+            results: list[Any] = self._function(*self._options, len(codes), *columns)
+        except ValueError as error:
+            codes[:] = self._code(str(error))
+            return [None] * len(codes)
+        return results
 
 
 def _take(value: Ints, rows: Bools) -> Ints:

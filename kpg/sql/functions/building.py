@@ -60,6 +60,11 @@ def distinct(function: Callable[..., Any], *options: Any, by_types: Options | No
     return _applied("distinct", function, options, by_types, null)
 
 
+def batches(function: Callable[..., Any], *options: Any, by_types: Options | None = None) -> Build:
+    """Return the build of a function of columns of values that are not null."""
+    return _applied("batches", function, options, by_types, null=False)
+
+
 def values(function: Callable[..., Any], *options: Any, by_types: Options | None = None) -> Build:
     """Return the build of a function of values, also of nulls, which may return null."""
     return _applied("values", function, options, by_types, null=True)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 MAX_COMPILED: Final = 1000  # patterns kept compiled; a column of patterns may have more
 _CLASSES: Final = {
@@ -35,9 +38,27 @@ def like_pattern(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 
-def like(ignore_case: bool, negated: bool, length: int, text: str, pattern: str) -> bool:
-    """Return whether text matches a LIKE pattern; text of type character is padded to its length."""
-    return (like_pattern(pattern, ignore_case).fullmatch(text.ljust(length)) is None) == negated
+def like(
+    ignore_case: bool, negated: bool, length: int, count: int, texts: list[str], patterns: list[str]
+) -> list[bool]:
+    """Return whether each text matches its LIKE pattern; text of type character is padded to its length.
+
+    One pattern for many texts is the usual case, which Arrow computes several times faster than Python's patterns.
+    """
+    if length:
+        texts = [text.ljust(length) for text in texts]
+    if len(patterns) == 1 and len(texts) > 1:
+        like_pattern(patterns[0], ignore_case)  # raises for a pattern that is none
+        matched: Any = pc.match_like(pa.array(texts, pa.large_string()), patterns[0], ignore_case=ignore_case)
+        results: list[bool] = (matched if not negated else pc.invert(matched)).to_pylist()
+        return results
+    pairs = zip(repeat_to(texts, count), repeat_to(patterns, count), strict=True)
+    return [(like_pattern(pattern, ignore_case).fullmatch(text) is None) == negated for text, pattern in pairs]
+
+
+def repeat_to(values: list[str], count: int) -> list[str]:
+    """Return as many values as asked for; a single one is repeated."""
+    return values * count if len(values) == 1 else values
 
 
 def like_escape(pattern: str, escape: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kpg.columns.expression import Expression
 from kpg.sql.functions import byte_values, pattern_values, text_values
-from kpg.sql.functions.building import distinct, values
+from kpg.sql.functions.building import batches, distinct, values
 from kpg.sql.functions.cast_rules import ANY
 from kpg.sql.functions.function import Function
 from kpg.sql.functions.sql_casts import build_cast
@@ -88,7 +88,7 @@ FUNCTIONS: Final = (
     Function("decode", (TEXT, TEXT), BYTEA, distinct(byte_values.decode)),
     Function("quote_literal", (TEXT,), TEXT, distinct(text_values.quote_literal)),
     Function("quote_ident", (TEXT,), TEXT, distinct(text_values.quote_identifier)),
-    *(Function(op, (a, TEXT), BOOLEAN, distinct(pattern_values.like, *ways, by_types=_length))
+    *(Function(op, (a, TEXT), BOOLEAN, batches(pattern_values.like, *ways, by_types=_length))
       for op, ways in LIKES.items() for a in (TEXT, CHARACTER)),
     *(Function(op, (a, TEXT), BOOLEAN, distinct(pattern_values.matches, *ways, by_types=_length))
       for op, ways in MATCHES.items() for a in (TEXT, CHARACTER)),
