@@ -17,11 +17,11 @@ from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import decode, encode
 from kpg.errors import DataError
+from kpg.sql.functions.row_failures import state_of_reason
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lower_scalars import expression_of
 from kpg.sql.relational.relations import BoundRelation, Project, Values
 from kpg.sql.relational.scalars import SUBQUERIES, Column, Constant, Scalar, walk
-from kpg.sql.session.runtime_states import state_of_reason
 from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:

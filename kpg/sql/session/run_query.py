@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 
 from kpg.columns.schema import Schema
 from kpg.errors import DataError
+from kpg.sql.functions.row_failures import state_of_reason
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.relational.relations import BoundRelation, Project, Query
 from kpg.sql.relational.scalars import Column, ColumnValue, SortKey
 from kpg.sql.session.evaluate_rows import constant_rows
-from kpg.sql.session.runtime_states import with_state
+from kpg.sql.sql_states import with_sqlstate
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -68,9 +69,20 @@ def fetch_relation(
     try:
         return FetchedRows(output.snapshot(as_of), output.schema)
     except DataError as error:
-        raise with_state(error) from None
+        raise failed_query(error, output.name) from None
     finally:
         output.release()
+
+
+def failed_query(error: DataError, name: str) -> DataError:
+    """Return the error of a query that fails on a row, with its SQLSTATE and without the name of its output.
+
+    A view that the query reads keeps its name in the message.
+    """
+    begins = error.what.startswith(f"{name} has no answer")
+    what = error.what.partition(": ")[2] if begins else error.what
+    hint = "Correct the row, or exclude it by another condition."
+    return with_sqlstate(state_of_reason(error.what), DataError(what, detail=error.detail, hint=hint))
 
 
 def fetch_query(
