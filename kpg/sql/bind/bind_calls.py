@@ -17,6 +17,7 @@ from kpg.sql.bind.coercions import coerce, function_call, located, resolved
 from kpg.sql.bind.name_scopes import NameScope
 from kpg.sql.bind.scalar_binder import ScalarBinder
 from kpg.sql.bind.tree_reading import name_of
+from kpg.sql.functions.cast_rules import can_cast
 from kpg.sql.functions.resolve import is_aggregate, is_table_function, resolve_aggregate
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import not_supported, sql_failure
@@ -43,19 +44,18 @@ class CallBinder(ScalarBinder):
         span = self.context.span(node)
         if is_aggregate(name):
             return self.aggregate(name, node)
-        for modifier, word in zip(modifiers, MODIFIERS.values(), strict=True):
-            if modifier:
-                what = f"{word} specified, but {name} is not an aggregate function"
-                raise sql_failure(ProgramError, what, span, "42809")
-        if any(isinstance(argument, exp.Star) for argument in arguments):
-            what = f"{name}(*) specified, but {name} is not an aggregate function"
-            raise sql_failure(ProgramError, what, span, "42809")
         if is_table_function(name):
             hint = f"Write it in FROM: FROM …, {name}(…) AS {name}."
             raise not_supported(f"{name}, a function that returns rows, as a value", span, hint=hint)
         if name in SESSION_FUNCTIONS or name in SEQUENCE_FUNCTIONS:
             raise not_supported(f"function {name}", span)
-        return self.function(name, tuple(map(self.bind, arguments)), span)
+        is_star = any(isinstance(argument, exp.Star) for argument in arguments)
+        value = self.function(name, () if is_star else tuple(map(self.bind, arguments)), span)
+        found = [word for modifier, word in zip(modifiers, MODIFIERS.values(), strict=True) if modifier]
+        if found or is_star:
+            what = f"{found[0] if found else f'{name}(*)'} specified, but {name} is not an aggregate function"
+            raise sql_failure(ProgramError, what, span, "42809")
+        return value
 
     def function(self, name: str, arguments: tuple[Scalar, ...], span: Span | None) -> Scalar:
         """Bind a scalar function; the name of a type is a cast, if there is no such function."""
@@ -65,6 +65,8 @@ class CallBinder(ScalarBinder):
             if name not in CAST_FUNCTIONS or len(arguments) != 1:
                 raise
             target: SqlType = CAST_FUNCTIONS[name]
+            if not can_cast(arguments[0].type, target, "explicit"):
+                raise
             return coerce(arguments[0], target, "explicit", span)
         if self.context.standing and isinstance(call, ScalarCall) and (call.function.volatile or call.function.stable):
             hint = "Its value changes by itself. Store it with INSERT, or pass it as a parameter."

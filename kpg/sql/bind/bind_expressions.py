@@ -6,6 +6,7 @@ logic, CASE and COALESCE have scalars of their own, because they do not evaluate
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
@@ -16,7 +17,7 @@ from kpg.errors import ParseError, TypeMismatch, UndefinedName
 from kpg.query.source_text import did_you_mean
 from kpg.sql.bind.bind_calls import CallBinder
 from kpg.sql.bind.bind_predicates import PredicateBinder
-from kpg.sql.bind.coercions import as_boolean, coerce, function_call, is_unknown, unified
+from kpg.sql.bind.coercions import as_boolean, coerce, function_call, is_unknown, resolved, unified
 from kpg.sql.bind.parameter_values import parameter_constant, signed_number
 from kpg.sql.bind.tree_reading import name_of
 from kpg.sql.functions.sql_literals import number_literal
@@ -30,6 +31,7 @@ from kpg.sql.relational.scalars import (
     Not,
     Or,
     Scalar,
+    ScalarCall,
     SubqueryArray,
     SubqueryValue,
 )
@@ -38,6 +40,12 @@ from kpg.sql.sql_types import BOOLEAN, INTEGER, INTERVAL, UNKNOWN, SqlType, arra
 OPERATORS: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^",
 }  # fmt: skip
+NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+FIELD_FORMS: Final = {
+    "year to month": re.compile(r"[+-]?\d+-\d+"),
+    "day to second": re.compile(r"[+-]?\d+ \d+:\d+:\d+(\.\d*)?"),
+    "hour to second": re.compile(r"[+-]?\d+:\d+:\d+(\.\d*)?"),
+}
 
 
 class ExpressionBinder(PredicateBinder, CallBinder):
@@ -104,9 +112,7 @@ class ExpressionBinder(PredicateBinder, CallBinder):
         """Bind `interval '1' month`: the fields after the string say what a number without a unit is."""
         text, fields = self.context.take(node, "this", "unit")
         span = self.context.span(node)
-        literal = text.this
-        if fields is not None:
-            literal = with_field(literal, fields)
+        literal = text.this if fields is None else with_field(text.this, fields)
         if literal is None:
             raise not_supported(f"INTERVAL … {fields.upper()} of this text", span)
         return coerce(Constant(literal, type=UNKNOWN, span=span), INTERVAL, "explicit")
@@ -206,7 +212,7 @@ class ExpressionBinder(PredicateBinder, CallBinder):
         span = self.context.span(node)
         conditions: list[Scalar] = []
         values: list[Scalar] = []
-        subject = None if operand is None else self.bind(operand)
+        subject = None if operand is None else resolved(self.bind(operand))
         for branch in branches:
             test, value = self.context.take(branch, "this", "true")
             if subject is None:
@@ -239,12 +245,13 @@ class ExpressionBinder(PredicateBinder, CallBinder):
         return function_call(name, values, span)
 
     def bind_Nullif(self, node: exp.Nullif) -> Scalar:
-        """Bind NULLIF."""
+        """Bind NULLIF: it compares as = does, and its value has the type in which it is compared."""
         first, second = self.context.take(node, "this", "expression")
         span = self.context.span(node)
-        values = (self.bind(first), self.bind(second))
-        function_call("=", values, span)  # NULLIF compares: types that cannot be compared are an error
-        return function_call("nullif", values, span)
+        equal = function_call("=", (self.bind(first), self.bind(second)), span)
+        assert isinstance(equal, ScalarCall)
+        value = equal.arguments[0]
+        return Case(((equal, Constant(None, type=value.type)),), value, type=value.type, span=span)
 
     # --- casts and arrays
 
@@ -317,11 +324,12 @@ def text_type() -> SqlType:
 
 
 def with_field(text: str, fields: str) -> str | None:
-    """Return the text of an interval with a unit for its number: that of the last field. None for other texts."""
+    """Return the text of an interval with a unit for its number: that of the last field.
+
+    Text that has the form of its fields means the same without them; None for other texts, which fields would cut.
+    """
     first, _, last = fields.partition(" to ")
-    stripped = text.strip()
-    try:
-        float(stripped)
-    except ValueError:
-        return text if not last else None
-    return f"{stripped} {last or first}"
+    if NUMBER.fullmatch(text.strip()):
+        return f"{text.strip()} {last or first}"
+    form = FIELD_FORMS.get(fields)
+    return text if form is not None and form.fullmatch(text.strip()) else None

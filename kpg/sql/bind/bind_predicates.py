@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from kpg.errors import ParseError
+from kpg.errors import ParseError, ProgramError, TypeMismatch
 from kpg.sql.bind.bind_context import BoundSelect, value_of
 from kpg.sql.bind.coercions import as_boolean, function_call, resolved, unified
 from kpg.sql.bind.scalar_binder import ScalarBinder
@@ -92,6 +92,9 @@ class PredicateBinder(ScalarBinder):
     def compare(self, operator: str, left: tuple[Scalar, ...], right: tuple[Scalar, ...], span: Span | None) -> Scalar:
         """Return a comparison of two rows of the same length."""
         if len(left) != len(right):
+            if 1 in (len(left), len(right)):
+                what = f"operator does not exist: a row {operator} a value"
+                raise sql_failure(TypeMismatch, what, span, "42883")
             raise sql_failure(ParseError, "unequal number of entries in row expressions", span, "42601")
         if operator in STRICT and len(left) > 1:
             return self.compare_in_order(operator, left, right, span)
@@ -129,8 +132,10 @@ class PredicateBinder(ScalarBinder):
             elements = unified([self.bind(item) for item in items], "ARRAY", span)
             terms = tuple(as_boolean(function_call(operator, (value, e), span), "ANY") for e in elements)
             return all_of(terms, span) if every else disjunction(terms, span)
-        name = f"{operator} {'all' if every else 'any'}"
-        return function_call(name, (self.bind(left), self.bind(this)), span)
+        array = self.bind(this)
+        if array.type.element is None and array.type.name != "unknown":
+            raise sql_failure(ProgramError, "op ANY/ALL (array) requires array on right side", span, "42809")
+        return function_call(f"{operator} {'all' if every else 'any'}", (self.bind(left), array), span)
 
     def over_subquery(
         self, operator: str, row: tuple[Scalar, ...], query: BoundSelect, every: bool, span: Span | None

@@ -59,9 +59,8 @@ class QueryBinder:
         if isinstance(node, exp.Values):
             return self.ordered(self.values(node), limits)
         if isinstance(node, exp.Subquery):
-            (this,) = self.context.take(node, "this", "alias", *CLAUSES)[:1]
-            inner = self.query(this)
-            return self.ordered(inner, limits) if limits.any else inner
+            (this,) = self.context.take(node, "this", "alias")[:1]
+            return self.query(this)
         raise not_supported(f"{type(node).__name__} as a query", self.context.span(node))
 
     # --- VALUES

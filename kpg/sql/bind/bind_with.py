@@ -88,7 +88,7 @@ class WithBinder:
     def recursion(self, name: str, labels: tuple[str, ...], node: exp.Expr, definition: exp.Expr) -> CommonTable:
         """Bind a recursive definition: a base, and a step that mentions the definition once."""
         span = self.context.span(definition)
-        while isinstance(node, exp.Subquery) and not any(node.args.get(key) for key in ("order", "limit", "offset")):
+        while isinstance(node, exp.Subquery):
             node = node.this
         if not isinstance(node, exp.Union):
             what = f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'

@@ -19,7 +19,7 @@ TYPE_NAMES: Final = {
 NODE_NAMES: Final[dict[type[exp.Expr], str]] = {
     exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least", exp.Nullif: "nullif",
     exp.Array: "array", exp.Exists: "exists", exp.Tuple: "row", exp.Grouping: "grouping", exp.Interval: "interval",
-    exp.Boolean: "bool", exp.AtTimeZone: "timezone",
+    exp.AtTimeZone: "timezone",
 }  # fmt: skip
 
 
@@ -36,8 +36,8 @@ def chosen_name(node: exp.Expr) -> tuple[str | None, int]:
         return name_of(node.this), 2
     if isinstance(node, exp.Anonymous):
         return name_of(node.this), 2
-    if isinstance(node, (exp.Boolean, exp.Interval)):
-        return NODE_NAMES[type(node)], 1
+    if isinstance(node, exp.Interval):
+        return NODE_NAMES[exp.Interval], 1
     if type(node) in NODE_NAMES:
         return NODE_NAMES[type(node)], 2
     if isinstance(node, (exp.Paren, exp.Bracket, exp.Collate)):

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID as UuidValue
 
+from kpg.columns.interval import Interval
 from kpg.errors import TypeMismatch
 from kpg.sql.functions.cast_rules import common_type
 from kpg.sql.functions.sql_literals import number_literal, read_literal
@@ -49,8 +50,10 @@ def typed_value(value: Any, span: Span | None) -> tuple[Any, SqlType]:
     if isinstance(value, datetime):
         return value, TIMESTAMP if value.tzinfo is None else TIMESTAMPTZ
     if isinstance(value, timedelta):
-        return (0, value.days, value.seconds * 1_000_000 + value.microseconds), INTERVAL
-    kinds = {bool: BOOLEAN, float: DOUBLE, bytes: BYTEA, date: DATE, time: TIME, UuidValue: UUID}
+        return Interval.of(value), INTERVAL
+    kinds = {
+        bool: BOOLEAN, float: DOUBLE, bytes: BYTEA, date: DATE, time: TIME, UuidValue: UUID, Interval: INTERVAL,
+    }  # fmt: skip
     for kind, type_ in kinds.items():
         if isinstance(value, kind):
             return value, type_

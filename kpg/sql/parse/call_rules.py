@@ -153,13 +153,18 @@ class CallRules(TypeRules):
         if self._curr.token_type in STRINGS:
             field = self.string_literal()
         else:
+            if not (self.at_column_name() and self.at_function_name()):
+                self.unexpected("a field such as YEAR")
             field = self.spanned(exp.Literal(this=folded(self.label().name), is_string=True), start)
         self.expect("from")
         return call("extract", field, self.parse_expression())
 
     def special_overlay(self) -> exp.Expr:
-        """Parse OVERLAY(text PLACING other FROM position [FOR length])."""
+        """Parse OVERLAY(text PLACING other FROM position [FOR length]), or its arguments with commas."""
         arguments = [self.parse_expression()]
+        if not self.at_word("placing"):
+            self.expect_symbol(",")
+            return call("overlay", *arguments, *self.commas(self.parse_expression))
         self.expect("placing")
         arguments.append(self.parse_expression())
         self.expect("from")

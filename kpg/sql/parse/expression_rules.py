@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from kpg.sql.parse.postgres_tokens import is_word
+from kpg.sql.parse.postgres_tokens import is_word, words
 from kpg.sql.parse.primary_rules import PrimaryRules
 
 OR, AND, NOT, IS, COMPARISON, RANGE, OPERATOR, SUM, PRODUCT, POWER, ZONE, COLLATION, SIGN, SUBSCRIPT, CAST = range(
@@ -27,6 +27,7 @@ BINARY_CLASSES: Final[dict[str, tuple[int, type[exp.Expr]]]] = {
 OTHER_OPERATORS: Final = frozenset(
     "|| -> ->> #> #>> @> <@ ? ?| ?& && ~ ~* !~ !~* ~~ ~~* !~~ !~~* & | # << >> ^@ #- @@ @? &< &> -|- ||/ |/ @".split()
 )
+CLAUSE_WORDS: Final = words("from where group having window union intersect except order limit offset fetch for into")
 LIKE_OPERATORS: Final = {"~~": exp.Like, "!~~": exp.Like, "~~*": exp.ILike, "!~~*": exp.ILike}
 PREFIX_OPERATORS: Final = ("~", "|/", "||/", "@")
 
@@ -93,7 +94,14 @@ class ExpressionRules(PrimaryRules):
         return BINARY_CLASSES[symbol][0] if symbol in BINARY_CLASSES else OPERATOR
 
     def word_precedence(self, word: str, restricted: bool) -> int:
-        """Return the precedence of a keyword that is an operator, 0 for other words."""
+        """Return the precedence of a keyword that is an operator, 0 for other words and for a label before a clause."""
+        if (
+            not self._next
+            or self.at_symbol(",", 1)
+            or self.at_symbol(")", 1)
+            or self._next.text.lower() in CLAUSE_WORDS
+        ):
+            return IS if word in ("isnull", "notnull") and not restricted else 0
         if word == "is":
             allowed = not restricted or self.at_word("is", "distinct") or self.at_word("is", "not", "distinct")
             return IS if allowed else 0

@@ -106,8 +106,7 @@ class FromRules(PrimaryRules):
         query = self.subquery_or_none()
         if query is not None:
             query.set("alias", self.table_alias())
-            if query.args["alias"] is None:
-                self.spanned(query, start)
+            if query.args.get("alias") is None:
                 self.raise_error("subquery in FROM must have an alias", self._tokens[start])
             return self.spanned(exp.Lateral(this=query), start) if lateral else self.spanned(query, start)
         if lateral:

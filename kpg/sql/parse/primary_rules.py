@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from kpg.sql.parse.call_rules import BARE_FUNCTIONS, SPECIAL_CALLS, CallRules
-from kpg.sql.parse.postgres_tokens import RESERVED, STRINGS, is_word
+from kpg.sql.parse.postgres_tokens import STRINGS, is_word
 from kpg.sql.parse.type_rules import TYPE_WORDS
 
 QUERY_WORDS: Final = ("select", "values", "with", "table")
@@ -84,7 +84,7 @@ class PrimaryRules(CallRules):
             self._advance()
             text = self.string_literal()
             return self.spanned(exp.Interval(this=text, unit=self.interval_fields()), start)
-        if self._next.token_type in STRINGS and word not in RESERVED:
+        if self._next.token_type in STRINGS and (word in TYPE_WORDS or self.at_function_name()):
             kind = self.data_type()
             return self.spanned(exp.Cast(this=self.string_literal(), to=kind), start)
         if word not in TYPE_WORDS or not self.type_before_string():

@@ -26,39 +26,42 @@ class QueryRules(ExpressionRules, FromRules):
     """PostgreSQL's rules for SelectStmt."""
 
     def parse_query(self) -> exp.Expr:
-        """Parse a query: WITH, set operations, ORDER BY, LIMIT."""
+        """Parse a query: WITH, set operations, ORDER BY, LIMIT.
+
+        Clauses after a query in parentheses belong to that query, which may not have them already.
+        """
         start = self._index
         ctes = self.with_clause() if self.at_word("with") else None
         query = self.set_operation()
         if ctes is None and not self.at_query_suffix():
             return query
-        return self.query_suffixes(self.modifiable(query, ctes), ctes, start)
-
-    def modifiable(self, query: exp.Expr, ctes: exp.With | None) -> exp.Expr:
-        """Return a node that can take ORDER BY and LIMIT: the query, or a new one around it if it has some already."""
-        taken = ("order", "limit", "offset", "fetch", "with_")
-        if isinstance(query, exp.Subquery) and any(query.args.get(name) for name in taken):
-            return exp.Subquery(this=query)
-        return query
+        while isinstance(query, exp.Subquery):
+            query = query.this
+        if ctes is not None:
+            if query.args.get("with_"):
+                self.raise_error("multiple WITH clauses not allowed", self._tokens[start])
+            query.set("with_", ctes)
+        return self.spanned(self.query_suffixes(query), start)
 
     def at_query_suffix(self) -> bool:
         """Return whether ORDER BY, LIMIT or the like follows."""
         return any(self.at_word(word) for word in ("order", "limit", "offset", "fetch", "for"))
 
-    def query_suffixes(self, query: exp.Expr, ctes: exp.With | None, start: int) -> exp.Expr:
+    def query_suffixes(self, query: exp.Expr) -> exp.Expr:
         """Parse the clauses after a query that belong to all of it."""
-        if ctes is not None:
-            query.set("with_", ctes)
         if self.accept("order"):
+            if query.args.get("order"):
+                self.raise_error("multiple ORDER BY clauses not allowed", self._prev)
             self.expect("by")
             query.set("order", self.order_items())
         while word := self.one_of("limit", "offset", "fetch"):
-            if query.args.get("offset" if word == "offset" else "limit"):
-                self.raise_error(f"multiple {word.upper()} clauses", self._prev)
-            query.set("offset" if word == "offset" else "limit", getattr(self, f"{word}_clause")())
+            clause = "offset" if word == "offset" else "limit"
+            if query.args.get(clause):
+                self.raise_error(f"multiple {clause.upper()} clauses not allowed", self._prev)
+            query.set(clause, getattr(self, f"{word}_clause")())
         if self.at_word("for"):
             raise self.unsupported("FOR UPDATE or FOR SHARE")
-        return self.spanned(query, start)
+        return query
 
     # --- set operations
 
@@ -273,7 +276,8 @@ class QueryRules(ExpressionRules, FromRules):
             node = exp.With(mutual=True, recursive=True, **self.recursion_limit())
             node.set("expressions", self.commas(self.mutual_definition))
         else:
-            recursive = self.accept("recursive")
+            is_name = self.at_symbol("(", 1) or self._next.text.lower() == "as"
+            recursive = not is_name and self.accept("recursive")
             node = exp.With(recursive=recursive or None, expressions=self.commas(self.common_table))
         return self.spanned(node, start)
 

@@ -81,6 +81,8 @@ class StatementRules(ChangeRules):
         parsed = rule(self)
         if self._curr:
             self.unexpected()
+        if self.deferred:
+            raise self.deferred[0]
         return parsed
 
     def statement(self) -> SqlStatement:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from kpg.errors import NotSupported, ParseError
+from kpg.errors import NotSupported, ParseError, ProgramError
 from kpg.query.source_text import SourceText
 from kpg.sql.parse.postgres_tokens import (
     COLUMN_ONLY,
@@ -40,6 +40,7 @@ class TokenRules(PostgresParser):
         super().__init__(dialect=PostgresDialect())
         self.source = source
         self.sql = source.text
+        self.deferred: list[ProgramError] = []  # errors that count only if the syntax is correct
         self._chunks = [tokens]
         self._advance_chunk()
 

@@ -5,15 +5,15 @@ A type becomes a node of class DataType whose `this` is the `SqlType`.
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
 
 from sqlglot import exp
 
-from kpg.errors import TypeMismatch, UndefinedName
+from kpg.errors import ProgramError, TypeMismatch, UndefinedName
 from kpg.query.source_text import did_you_mean
 from kpg.sql import sql_types
 from kpg.sql.functions.cast_rules import NUMERIC
-from kpg.sql.parse.postgres_tokens import RESERVED, folded, is_word
+from kpg.sql.parse.postgres_tokens import COLUMN_ONLY, RESERVED, folded, is_word
 from kpg.sql.parse.sql_failures import sql_failure
 from kpg.sql.parse.token_rules import TokenRules
 from kpg.sql.sql_types import MAX_NUMERIC_DIGITS, SqlType, array_of, char, numeric, varchar
@@ -70,7 +70,8 @@ class TypeRules(TokenRules):
         if self.accept("pg_catalog"):
             self.expect_symbol(".")
         quoted = not is_word(self._curr)
-        if not quoted and self._curr.text.lower() in RESERVED:
+        word = "" if quoted else self._curr.text.lower()
+        if word in RESERVED or (word in COLUMN_ONLY and word not in TYPE_WORDS and word != "interval"):
             self.unexpected("a type")
         identifier = self.label()
         name = identifier.name if quoted else folded(identifier.name)
@@ -78,7 +79,8 @@ class TypeRules(TokenRules):
             return PLAIN_TYPES[name]
         parsed = None if quoted else self.modified_type(name)
         if parsed is None:
-            self.refuse_type(name, start)
+            self.deferred.append(self.type_failure(name, start))
+            return sql_types.UNKNOWN
         return parsed
 
     def modified_type(self, name: str) -> SqlType | None:
@@ -171,10 +173,10 @@ class TypeRules(TokenRules):
             self.unexpected("a smaller field of an interval")
         return f"{first} to {second}"
 
-    def refuse_type(self, name: str, start: int) -> NoReturn:
-        """Raise the error of a type that does not exist, or that kpg does not have."""
+    def type_failure(self, name: str, start: int) -> ProgramError:
+        """Return the error of a type that does not exist, or that kpg does not have."""
         span = self.span(self._tokens[start])
         if name in UNSUPPORTED_TYPES or name in SERIAL_TYPES:
-            raise self.unsupported(f"type {name}", start)
+            return self.unsupported(f"type {name}", start)
         hint = did_you_mean(name, TYPE_WORDS)
-        raise sql_failure(UndefinedName, f'type "{name}" does not exist', span, "42704", hint=hint)
+        return sql_failure(UndefinedName, f'type "{name}" does not exist', span, "42704", hint=hint)
