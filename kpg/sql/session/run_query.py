@@ -40,10 +40,10 @@ class CatalogSources(Mapping[str, "Collection"]):
         return self._replacing[name] if name in self._replacing else self._catalog.relation(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._catalog.names())
+        return (name for name in self._catalog.names() if name not in self._catalog.views)
 
     def __len__(self) -> int:
-        return len(list(self._catalog.names()))
+        return len(list(iter(self)))
 
 
 @dataclass(frozen=True, slots=True)
