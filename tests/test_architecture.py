@@ -69,7 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "trace",
     },
     "server": {"api", "columns", "kernels", "observe", "opening", "protocol", "query", "service", "terminal"},
-    "shell": {"api", "client", "opening", "protocol", "query", "server", "sql", "terminal"},
+    "shell": {"api", "client", "columns", "opening", "protocol", "query", "server", "sql", "terminal"},
     "doctor": {"kernels"},
     "cli": {"bench", "doctor", "kernels", "query", "server", "shell"},
     **{name: set() for name in CONTRACTS},

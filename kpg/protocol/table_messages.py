@@ -7,7 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kpg.columns.schema import Schema
+from kpg.columns.decode_column import decode_arrow
+from kpg.columns.encode_column import encode_list
+from kpg.columns.schema import Schema, Type
+from kpg.columns.symbols import Symbols
 from kpg.protocol.parts import ColumnSpec
 
 
@@ -33,6 +36,12 @@ def table_of(schema: Schema, rows: Iterable[Sequence[Any]]) -> pa.Table:
     listed = list(rows)
     arrow = schema.to_arrow()
     columns = list(zip(*listed, strict=True)) if listed else [()] * len(schema)
-    return pa.table(
-        [pa.array(column, type=item.type) for column, item in zip(columns, arrow, strict=True)], schema=arrow
-    )
+    arrays = [_array_of(type_, column) for type_, column in zip(schema.types, columns, strict=True)]
+    return pa.table(arrays, schema=arrow)
+
+
+def _array_of(type_: Type, values: Sequence[Any]) -> Any:
+    if type_.lanes == 1 and type_.element is None:
+        return pa.array(values, type=type_.to_arrow())
+    symbols = Symbols()  # Arrow does not take the Python values of every type
+    return decode_arrow(type_, encode_list(type_, values, "", symbols), symbols)

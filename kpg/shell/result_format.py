@@ -10,14 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kpg.columns.rows import rows_of
+
 MAX_TERMINAL_ROWS = 1_000  # rows printed on a terminal; the count below the table includes the others
 
 
 def show_table(console: Console, table: pa.Table, note: str = "") -> None:
     """Print an Arrow table."""
     names = table.column_names
-    rows = table.slice(0, MAX_TERMINAL_ROWS if console.is_terminal else None).to_pylist()
-    show_rows(console, names, [[row[name] for name in names] for row in rows], table.num_rows, note)
+    rows = rows_of(table.slice(0, MAX_TERMINAL_ROWS if console.is_terminal else None))
+    show_rows(console, names, rows, table.num_rows, note)
 
 
 def show_rows(

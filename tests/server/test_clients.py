@@ -259,15 +259,19 @@ def test_values_of_every_type_travel_both_ways(db, names):
     relation, rule = names
     columns = {
         "d": "date", "t": "timestamp", "m": "decimal(9,2)", "b": "binary", "u": "uuid", "n": "number?",
-        "big": "unsigned",
+        "big": "unsigned", "w": "decimal(38,2)", "i": "interval", "c": "time", "l": "timestamp_ntz", "j": "jsonb",
+        "a": "interval[]",
     }  # fmt: skip
     noon = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
     row = (noon.date(), noon, Decimal("1.50"), b"\x00", UUID(int=7), None, 2**64 - 1)
+    wide = (Decimal(10**35), kpg.Interval(1, 2, 3), datetime.time(1, 2), datetime.datetime(2024, 5, 1), '{"a": null}')
+    wide += ((None, kpg.Interval(days=1)),)
     db.create_relation(relation, columns)
-    db.insert(relation, [row])
-    db.register(f'{rule}(u, big, n, d, m, t, b) :- {relation}(d, t, m, b, u, n, big), d >= "2024-01-01".')
-    ((u, big, n, d, m, t, b),) = db.interest(rule).rows()
-    assert (d, t, m, b, u, n, big) == row
+    db.insert(relation, [row + wide])
+    body = f'{relation}(d, t, m, b, u, n, big, w, i, c, l, j, a), d >= "2024-01-01"'
+    db.register(f"{rule}(w, u, i, big, n, d, m, t, b, j, l, a, c) :- {body}.")
+    ((w, u, i, big, n, d, m, t, b, j, plain, a, c),) = db.interest(rule).rows()
+    assert (d, t, m, b, u, n, big, w, i, c, plain, j, a) == row + wide
 
 
 def test_records_and_the_functors_of_the_server(tmp_path):

@@ -40,6 +40,49 @@ def test_rules_carry_values_of_every_type(service):
     assert rows(service, "p") == [ROW]
 
 
+WIDE = {"w": "decimal(38,4)", "i": "interval?", "c": "time", "l": "timestamp_ntz", "j": "jsonb", "a": "uuid[]"}
+WIDE_ROW = (
+    Decimal("1234567890123456789012345678901234.5678"), kpg.Interval(1, -2, 3), datetime.time(12, 30),
+    datetime.datetime(2024, 5, 1, 12), '{"a": 1}', (ID, None),
+)  # fmt: skip
+
+
+def test_rules_carry_values_of_several_lanes(service):
+    other = (Decimal("0.0001"), None, *WIDE_ROW[2:])
+    service.create_relation("wide", WIDE)
+    service.transact([Change("wide", WIDE_ROW), Change("wide", other)])
+    service.register("p(j, l, i, w, c, a) :- wide(w, i, c, l, j, a), wide(w, _, _, _, _, _).")
+    interest = service.interest("p")
+    order = [4, 3, 1, 0, 2, 5]
+    assert sorted(interest.take().rows(), key=repr) == sorted(
+        (tuple(row[at] for at in order) for row in (WIDE_ROW, other)), key=repr
+    )
+    service.transact([Change("wide", other, -1)])
+    assert [(row, diff) for row, _, diff in interest.take()] == [(tuple(other[at] for at in order), -1)]
+
+
+def test_recursions_over_identifiers(service):
+    service.create_relation("e", {"x": UUID, "y": UUID})
+    ids = [UUID(int=number << 60) for number in range(5)]
+    service.transact([Change("e", pair) for pair in zip(ids, ids[1:], strict=False)])
+    service.register("path(x, y) :- e(x, y). path(x, z) :- path(x, y), e(y, z).")
+    service.register(f'from_first(y) :- path("{ids[0]}", y).')
+    assert sorted(rows(service, "from_first")) == [(target,) for target in ids[1:]]
+    service.transact([Change("e", (ids[2], ids[3]), -1)])
+    assert sorted(rows(service, "from_first")) == [(target,) for target in ids[1:3]]
+
+
+def test_triangles_of_wide_columns(service):
+    service.create_relation("e", {"x": "decimal(38,0)", "y": "decimal(38,0)"})
+    big = [Decimal(10**30 + number) for number in range(4)]
+    edges = [(big[a], big[b]) for a, b in ((0, 1), (1, 2), (0, 2), (2, 3), (1, 3))]
+    service.transact([Change("e", edge) for edge in edges])
+    service.register("triangle(x, y, z) :- e(x, y), e(y, z), e(x, z).")
+    assert rows(service, "triangle") == [tuple(big[:3]), tuple(big[1:])]
+    service.transact([Change("e", edges[1], -1)])
+    assert rows(service, "triangle") == []
+
+
 def test_conditions_compare_them(service):
     service.register('late(d) :- r(d, _, _, _, _, _, _, _), d > "2024-05-01".')
     service.register("known(n) :- r(_, _, _, _, _, n, _, _), n > 3.")

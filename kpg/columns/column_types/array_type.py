@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from kpg.columns.arrow_arrays import validity
 from kpg.columns.column_types.column_type import SymbolicType, null_mask, register
+from kpg.columns.column_types.tagged_text import MESSAGE_FORMAT, TaggedText
 from kpg.columns.unfit_values import UnfitValue, wrong_class
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
@@ -29,6 +30,40 @@ if TYPE_CHECKING:
 AS_JSON: Final = ("int64", "uint64", "float64", "bool", "string", "record", "jsonb")  # JSON has their Python values
 
 
+def _write_elements(values: Sequence[Any]) -> str:
+    return json.dumps([_message_of(value) for value in values])
+
+
+def _message_of(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return [_message_of(element) for element in value]
+    text = MESSAGE_FORMAT.of_value(value)
+    if text is None:
+        raise ValueError(f"a value of type {type(value).__name__} cannot be sent")
+    return {text.tag: text.write(value)}
+
+
+def _read_elements(text: str) -> tuple[Any, ...]:
+    values = json.loads(text)
+    if not isinstance(values, list):
+        raise ValueError(text)
+    return tuple(map(_value_of_message, values))
+
+
+def _value_of_message(json_value: Any) -> Any:
+    if isinstance(json_value, list):
+        return tuple(map(_value_of_message, json_value))
+    if not isinstance(json_value, dict):
+        return json_value
+    ((tag, text),) = json_value.items()
+    reader = MESSAGE_FORMAT.of_tag(tag)
+    if reader is None or not isinstance(text, str):
+        raise ValueError(text)
+    return reader.read(text)
+
+
 class ArrayType(SymbolicType):
     """Arrays."""
 
@@ -36,6 +71,7 @@ class ArrayType(SymbolicType):
     has_element = True
     is_ordered = False
     large_arrow = pa.large_string()
+    message_text = TaggedText("array", (tuple, list), _write_elements, _read_elements, 'Write {"array": "[1, null]"}.')
 
     def default_parameters(self) -> tuple[int, int]:
         raise TypeMismatch("an array needs the type of its elements", hint='Write it as in "int64[]".')

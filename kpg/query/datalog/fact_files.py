@@ -23,7 +23,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from kpg.columns.arrow_arrays import from_list
+from kpg.columns.interval import Interval
 from kpg.columns.number_functions import parse_integer
+from kpg.columns.schema import INTERVAL
 from kpg.errors import SchemaMismatch, Unavailable
 from kpg.query.datalog.io_options import TextFormat
 from kpg.query.ir.program import Relation
@@ -40,12 +42,19 @@ ARROW: dict[Kind, pa.DataType] = {
     "timestamp": pa.timestamp("us", "UTC"),
     "binary": pa.binary(),
     "uuid": pa.binary(16),
+    "time": pa.time64("us"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "interval": pa.month_day_nano_interval(),
+    "jsonb": pa.string(),
 }
 READERS: dict[Kind, Callable[[str], Any]] = {
     "date": datetime.date.fromisoformat,
     "timestamp": datetime.datetime.fromisoformat,
     "binary": bytes.fromhex,
     "uuid": lambda text: UUID(text).bytes,
+    "time": datetime.time.fromisoformat,
+    "timestamp_ntz": datetime.datetime.fromisoformat,
+    "interval": lambda text: arrow_interval(Interval.parse(text)),
 }  # kinds that are read line by line
 WRITE_BATCH_ROWS = 1_000_000  # bounds the memory for text to some hundred megabytes
 
@@ -252,7 +261,15 @@ def text_column(column: Any, delimiter: str, quoted: bool) -> Any:
         return from_list([value.hex() for value in column.to_pylist()], pa.large_string())
     if column.type == pa.uuid():
         return from_list([str(value) for value in column.to_pylist()], pa.large_string())
+    if column.type == pa.month_day_nano_interval():
+        return from_list(list(map(str, INTERVAL.definition.arrow_to_list(INTERVAL, column))), pa.large_string())
     return column.cast(pa.large_string())
+
+
+def arrow_interval(interval: Interval) -> Any:
+    """Return an interval as Arrow takes it."""
+    counts: Any = [interval.months, interval.days, 1000 * interval.microseconds]
+    return pa.MonthDayNano(counts)  # type: ignore[call-arg]
 
 
 def text_values(column: Any) -> Iterator[str]:

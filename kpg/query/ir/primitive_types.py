@@ -3,7 +3,7 @@
 number, unsigned, float, symbol     as in Soufflé; integers and floats have 64 bits
 int8 ... int64, uint8 ... uint64    numbers and unsigned numbers of a range, which is checked
 f32, f64, bool, string              float, float, the constants true and false, symbol
-date, timestamp, binary, uuid       values of such columns: rules can compare and join them
+date, timestamp, time, interval, …  values of such columns: rules can compare and join them
 """
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ PRIMITIVE_TYPES: dict[str, Kind] = {
     **{kind: kind for kind in KINDS},
     **{name: "unsigned" if name.startswith("u") else "number" for name in (*RANGES, "int64", "uint64")},
     "f32": "float", "f64": "float", "string": "symbol",
-    **{name: name for name in ("date", "timestamp", "binary", "uuid")},
+    **{name: name for name in ("date", "timestamp", "timestamp_ntz", "time", "interval", "binary", "uuid", "jsonb")},
 }  # fmt: skip

@@ -16,7 +16,8 @@ from kpg.query.ir.program import Fact, Relation, RelationColumn
 from kpg.query.ir.terms import KINDS, NUMBERS, AggregateTerm, CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.source_text import Position, failure
 
-WRITTEN_AS_TEXT = ("date", "timestamp", "decimal", "uuid")  # kinds of which constants are written as strings
+# Kinds of which constants are written as strings, decimals without their digits.
+WRITTEN_AS_TEXT = ("date", "timestamp", "timestamp_ntz", "time", "interval", "decimal", "uuid", "jsonb")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def column_type(kind: Kind) -> Type:
         return KIND_TYPES[kind]
     if kind.endswith("?"):
         return column_type(kind.removesuffix("?")).optional()
-    is_named = kind in PRIMITIVE_TYPES or kind.startswith("decimal(")
+    is_named = kind in PRIMITIVE_TYPES or kind.startswith("decimal(") or kind.endswith("[]")
     return parse_type(kind) if is_named else RECORD
 
 
