@@ -1,8 +1,8 @@
-"""Intervals as text: read every form that PostgreSQL reads, and write its default form.
+"""Intervals as text: read every form that PostgreSQL reads. `str` of an interval writes its default form.
 
     '1 year 2 mons 3 days 04:05:06.5'    '1-2'    'P1Y2M3DT4H5M6S'    '1 day ago'    '-1.5 hours'
 
-An interval is (months, days, microseconds). A fraction of a month becomes days of 30 a month, a fraction of a day
+A fraction of a month becomes days of 30 a month, a fraction of a day
 becomes microseconds.
 """
 
@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Final, TypeAlias
+from typing import Final
 
+from kpg.columns.interval import Interval
 from kpg.sql.functions.text_input import invalid
-
-Parts: TypeAlias = tuple[int, int, int]
 
 _SECOND: Final = 1_000_000
 _DAY: Final = 86_400 * _SECOND
@@ -68,14 +67,14 @@ class _Sum:
         self.days += int(days)
         self.micros += int(((days - int(days)) * _DAY).to_integral_value(ROUND_HALF_EVEN))
 
-    def parts(self, text: str) -> Parts:
+    def parts(self, text: str) -> Interval:
         limit = MAX_FIELD + 1
         if not (-limit <= self.months < limit and -limit <= self.days < limit and abs(self.micros) < 2**63):
             raise ValueError(f'interval field value out of range: "{text}"')
-        return self.months, self.days, self.micros
+        return Interval(self.months, self.days, self.micros)
 
 
-def read_interval(text: str) -> Parts:
+def read_interval(text: str) -> Interval:
     """Return the interval that a text stands for."""
     stripped = text.strip()
     if stripped[:1] == "P":
@@ -126,7 +125,7 @@ def _clock(written: str, text: str) -> int:
     return sign * ((int(hours) * 60 + int(minutes)) * 60 * _SECOND + micros)
 
 
-def _read_iso(written: str, text: str) -> Parts:
+def _read_iso(written: str, text: str) -> Interval:
     match = _ISO.fullmatch(written)
     if match is None or not (match["date"] or match["time"]):
         raise invalid("interval", text)
@@ -139,35 +138,3 @@ def _read_iso(written: str, text: str) -> Parts:
                 raise invalid("interval", text)
             total.add(Decimal(number), units[unit])
     return total.parts(text)
-
-
-def write_interval(parts: Parts) -> str:
-    """Return an interval as PostgreSQL prints it."""
-    months, days, micros = parts
-    years, months = _divided(months, 12)
-    shown: list[str] = []
-    was_negative = False
-    for value, unit in ((years, "year"), (months, "mon"), (days, "day")):
-        if value:
-            sign = "+" if was_negative and value > 0 else ""
-            shown.append(f"{sign}{value} {unit}{'' if value == 1 else 's'}")
-            was_negative = value < 0
-    if micros or not shown:
-        sign = "-" if micros < 0 else "+" if was_negative else ""
-        shown.append(sign + write_clock(abs(micros)))
-    return " ".join(shown)
-
-
-def write_clock(micros: int) -> str:
-    """Return hours, minutes and seconds, with as many digits of the fraction as needed."""
-    seconds, fraction = divmod(micros, _SECOND)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    digits = f".{fraction:06d}".rstrip("0") if fraction else ""
-    return f"{hour:02d}:{minute:02d}:{second:02d}{digits}"
-
-
-def _divided(value: int, by: int) -> tuple[int, int]:
-    """Return quotient and remainder, rounded towards zero."""
-    quotient = abs(value) // by * (-1 if value < 0 else 1)
-    return quotient, value - quotient * by

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from kpg.sql.functions.building import pending
+from kpg.sql.functions import array_values
+from kpg.sql.functions.building import distinct, values
 from kpg.sql.functions.cast_rules import ANY_ARRAY, ANY_COMPATIBLE, ANY_ELEMENT
 from kpg.sql.functions.function import Function
 from kpg.sql.functions.sql_comparison import COMPARISONS
@@ -28,22 +29,35 @@ def _array(types: Sequence[SqlType]) -> SqlType:
     return array_of(types[0])
 
 
+def _element_name(types: Sequence[SqlType], result: SqlType) -> tuple[Any, ...]:
+    return ((types[0].element or TEXT).name,)
+
+
 FUNCTIONS: Final = (
-    Function("array", (ANY_COMPATIBLE,), _array, pending, variadic=True),
-    Function("subscript", (ANY_ARRAY, INTEGER), _element, pending),
-    *(Function(name, (ANY_ARRAY, INTEGER), INTEGER, pending) for name in ("array_length", "array_upper",
-                                                                         "array_lower")),
-    *(Function(name, (ANY_ARRAY,), INTEGER, pending) for name in ("cardinality", "array_ndims")),
-    *(Function(name, (ANY_ARRAY, ANY_ARRAY), _first, pending) for name in ("||", "array_cat")),
-    *(Function(name, (ANY_ARRAY, ANY_ELEMENT), _first, pending) for name in ("||", "array_append", "array_remove")),
-    *(Function(name, (ANY_ELEMENT, ANY_ARRAY), _second, pending) for name in ("||", "array_prepend")),
-    Function("array_position", (ANY_ARRAY, ANY_ELEMENT), INTEGER, pending),
-    Function("array_replace", (ANY_ARRAY, ANY_ELEMENT, ANY_ELEMENT), _first, pending),
-    Function("array_to_string", (ANY_ARRAY, TEXT), TEXT, pending),
-    Function("array_to_string", (ANY_ARRAY, TEXT, TEXT), TEXT, pending),
-    Function("string_to_array", (TEXT, TEXT), array_of(TEXT), pending),
-    Function("string_to_array", (TEXT, TEXT, TEXT), array_of(TEXT), pending),
-    *(Function(op, (ANY_ARRAY, ANY_ARRAY), BOOLEAN, pending) for op in ("@>", "<@", "&&")),
-    *(Function(f"{op} {way}", (ANY_ELEMENT, ANY_ARRAY), BOOLEAN, pending)
-      for op in COMPARISONS for way in ("any", "all")),
+    Function("array", (ANY_COMPATIBLE,), _array, values(array_values.make), variadic=True),
+    Function("subscript", (ANY_ARRAY, INTEGER), _element, distinct(array_values.subscript, null=True)),
+    *(Function(name, (ANY_ARRAY, INTEGER), INTEGER, distinct(array_values.length, null=True))
+      for name in ("array_length", "array_upper")),
+    Function("array_lower", (ANY_ARRAY, INTEGER), INTEGER, distinct(array_values.lower_bound, null=True)),
+    Function("cardinality", (ANY_ARRAY,), INTEGER, distinct(array_values.cardinality)),
+    Function("array_ndims", (ANY_ARRAY,), INTEGER, distinct(array_values.dimensions, null=True)),
+    *(Function(name, (ANY_ARRAY, ANY_ARRAY), _first, values(array_values.joined)) for name in ("||", "array_cat")),
+    *(Function(name, (ANY_ARRAY, ANY_ELEMENT), _first, values(array_values.appended)) for name in ("||", "array_append")),
+    *(Function(name, (ANY_ELEMENT, ANY_ARRAY), _second, values(array_values.prepended))
+      for name in ("||", "array_prepend")),
+    Function("array_remove", (ANY_ARRAY, ANY_ELEMENT), _first, values(array_values.removed)),
+    Function("array_position", (ANY_ARRAY, ANY_ELEMENT), INTEGER, values(array_values.position)),
+    Function("array_replace", (ANY_ARRAY, ANY_ELEMENT, ANY_ELEMENT), _first, values(array_values.replaced)),
+    Function("array_to_string", (ANY_ARRAY, TEXT), TEXT, values(array_values.to_text, by_types=_element_name)),
+    Function("array_to_string", (ANY_ARRAY, TEXT, TEXT), TEXT, values(array_values.to_text, by_types=_element_name)),
+    Function("string_to_array", (TEXT, TEXT), array_of(TEXT), values(array_values.from_text)),
+    Function("string_to_array", (TEXT, TEXT, TEXT), array_of(TEXT), values(array_values.from_text)),
+    Function("@>", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, distinct(array_values.contains)),
+    Function("<@", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, distinct(array_values.is_contained)),
+    Function("&&", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, distinct(array_values.overlaps)),
+    *(Function(op, (ANY_ARRAY, ANY_ARRAY), BOOLEAN, distinct(array_values.compares, op)) for op in COMPARISONS),
+    *(Function(f"{op} any", (ANY_ELEMENT, ANY_ARRAY), BOOLEAN, values(array_values.compares_any, op))
+      for op in COMPARISONS),
+    *(Function(f"{op} all", (ANY_ELEMENT, ANY_ARRAY), BOOLEAN, values(array_values.compares_all, op))
+      for op in COMPARISONS),
 )  # fmt: skip

@@ -8,7 +8,9 @@ varchar(n)    an explicit cast cuts longer text, an assignment refuses it; char(
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -17,8 +19,19 @@ from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS
 from kpg.columns.expression import Apply, Expression
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
-from kpg.sql.functions import date_input, float_lanes, integer_lanes, numeric_lanes, text_input, text_output
+from kpg.sql.functions import (
+    date_input,
+    float_lanes,
+    integer_lanes,
+    interval_text,
+    json_values,
+    numeric_lanes,
+    text_input,
+    text_output,
+)
+from kpg.sql.functions.array_values import split_literal
 from kpg.sql.functions.cast_rules import INTEGER_DIGITS, numeric_of
+from kpg.sql.functions.date_lanes import clock_of, clock_to_interval, interval_to_clock
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.sql_states import with_sqlstate
 from kpg.sql.sql_types import DOUBLE, INTEGER_LIMITS, TEXT, SqlType
@@ -32,6 +45,12 @@ def build_cast(argument: Expression, source: SqlType, target: SqlType, explicit:
         return _limited(_applied("distinct", _write(source), TEXT, argument), TEXT, target, explicit)
     if source.is_number and target.is_number:
         return _number(argument, source, target)
+    if source.name == "jsonb" and (target.is_number or target.name == "boolean"):
+        scalar = _applied("distinct", (json_values.scalar_of, target.name), TEXT, argument)
+        exact = SqlType("numeric", 38, 16) if target.is_integer else target
+        return build_cast(_from_text(scalar, TEXT, exact, explicit), exact, target, explicit)
+    if source.element is not None and target.element is not None:
+        return _array(argument, source, target)
     if source.name == target.name:
         return argument
     function = _MOMENTS.get((source.name, target.name))
@@ -65,6 +84,43 @@ def _applied(kind: str, function: tuple[Any, ...], target: SqlType, *arguments: 
     return Apply(called, engine_type(target, nullable=False), kind, arguments, tuple(options))
 
 
+def _array(argument: Expression, source: SqlType, target: SqlType) -> Expression:
+    if source == target:
+        return argument
+    assert source.element is not None and target.element is not None
+    return _applied("distinct", (recast_array, source.element.name, str(target.element)), target, argument)
+
+
+def recast_array(source_name: str, target: str, array: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return an array with elements of another type, by their texts."""
+    shown = [None if value is None else text_output.write_any(source_name, value) for value in array]
+    return tuple(None if text is None else read_value(target, text) for text in shown)
+
+
+def read_array(element: str, text: str) -> tuple[Any, ...]:
+    """Return the array of a literal; `element` is the type of its elements."""
+    return tuple(None if part is None else read_value(element, part) for part in split_literal(text))
+
+
+def read_value(type_text: str, text: str) -> Any:
+    """Return the value that a text has in a type, given as its text."""
+    type_ = _type_of_text(type_text)
+    if type_.is_text:
+        return text if type_.length is None else text_input.limited_text(type_.name, type_.length, True, text)
+    function, *options = reader(type_)
+    return function(*options, text)
+
+
+@lru_cache(1000)
+def _type_of_text(text: str) -> SqlType:
+    match = re.fullmatch(r"([a-z ]+?)(?:\((\d+)(?:,(\d+))?\))?", text)
+    assert match is not None, text
+    name, first, second = match.groups()
+    if name == "numeric":
+        return numeric_of(SqlType(name)) if first is None else SqlType(name, int(first), int(second or 0))
+    return SqlType(name, length=None if first is None else int(first))
+
+
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
@@ -92,6 +148,8 @@ def reader(target: SqlType) -> tuple[Any, ...]:
         return text_input.read_integer, target.name
     if target.name == "numeric":
         return text_input.read_numeric, target.precision, target.scale
+    if target.element is not None:
+        return read_array, str(target.element)
     found = _READERS.get(target.name)
     if found is None:
         raise with_sqlstate("42846", TypeMismatch(f"cannot cast type text to {target}"))
@@ -104,6 +162,8 @@ _READERS: Final[dict[str, tuple[Any, ...]]] = {
     "double precision": (text_input.read_float, False),
     "bytea": (text_input.read_bytes,),
     "uuid": (text_input.read_uuid,),
+    "jsonb": (json_values.read_jsonb,),
+    "interval": (interval_text.read_interval,),
     "date": (date_input.read_date,),
     "time without time zone": (date_input.read_time,),
     "timestamp without time zone": (date_input.read_timestamp, False),
@@ -196,6 +256,10 @@ _MOMENTS: Final[dict[tuple[str, str], Callable[..., Any]]] = {
     (_TIMESTAMPTZ, "date"): day_of,
     (_TIMESTAMP, _TIMESTAMPTZ): unchanged,
     (_TIMESTAMPTZ, _TIMESTAMP): unchanged,
+    (_TIMESTAMP, "time without time zone"): clock_of,
+    (_TIMESTAMPTZ, "time without time zone"): clock_of,
+    ("time without time zone", "interval"): clock_to_interval,
+    ("interval", "time without time zone"): interval_to_clock,
     ("boolean", "integer"): unchanged,
     ("integer", "boolean"): is_not_zero,
 }

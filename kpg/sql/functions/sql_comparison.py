@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kpg.columns.expression import Expression, FunctionCall, Literal
-from kpg.sql.functions.cast_rules import ANY_ARRAY, ANY_COMPATIBLE, NUMERIC
+from kpg.sql.functions.cast_rules import ANY_COMPATIBLE, NUMERIC
 from kpg.sql.functions.function import Build, Function
 from kpg.sql.functions.sql_arithmetic import FLOATS, INTEGERS
 from kpg.sql.functions.sql_casts import build_cast
@@ -35,7 +35,7 @@ def _pairs() -> list[tuple[SqlType, SqlType]]:
     """Return the pairs of types that can be compared."""
     groups = (INTEGERS, FLOATS, MOMENTS)
     mixed = [(a, b) for group in groups for a in group for b in group]
-    return mixed + [(a, a) for a in ORDERED if a not in MOMENTS] + [(ANY_ARRAY, ANY_ARRAY)]
+    return mixed + [(a, a) for a in ORDERED if a not in MOMENTS]
 
 
 def comparison_build(op: str) -> Build:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kpg.columns.expression import Apply, Expression
-from kpg.sql.functions import date_fields, date_lanes, date_values, format_patterns
+from kpg.sql.functions import date_fields, date_lanes, date_values, format_patterns, number_patterns
 from kpg.sql.functions.building import constant_text, distinct, lanes, pending, total, volatile
 from kpg.sql.functions.cast_rules import NUMERIC
 from kpg.sql.functions.function import Build, Function
@@ -134,10 +134,10 @@ FUNCTIONS: Final = (
     Function("to_timestamp", (DOUBLE,), TIMESTAMPTZ, lanes(date_lanes.moments_of_seconds)),
     Function("to_timestamp", (TEXT, TEXT), TIMESTAMPTZ, distinct(format_patterns.read_moment)),
     Function("to_date", (TEXT, TEXT), DATE, distinct(format_patterns.read_day)),
-    *(Function("to_char", (a, TEXT), TEXT, distinct(format_patterns.show_moment, by_types=_source_name))
+    *(Function("to_char", (a, TEXT), TEXT, distinct(format_patterns.show_moment, by_types=_source_name, null=True))
       for a in STAMPS),
-    Function("to_char", (INTERVAL, TEXT), TEXT, distinct(format_patterns.show_interval)),
-    *(Function("to_char", (a, TEXT), TEXT, distinct(format_patterns.show_number))
+    Function("to_char", (INTERVAL, TEXT), TEXT, distinct(format_patterns.show_interval, null=True)),
+    *(Function("to_char", (a, TEXT), TEXT, distinct(number_patterns.show_number))
       for a in (NUMERIC, INTEGER, BIGINT, DOUBLE)),
     *(Function(name, (INTERVAL,), INTERVAL, lanes(function)) for name, function in _JUSTIFY.items()),
     Function("timezone", (TEXT, TIMESTAMP), TIMESTAMPTZ, distinct(date_values.to_utc)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from decimal import Decimal
 from typing import Any, Final
 
@@ -78,4 +79,29 @@ def write_any(type_name: str, value: Any) -> str:
             return write_bytes(value)
         case "smallint" | "integer" | "bigint" | "numeric":
             return write_number(value)
+    if type_name.endswith("[]"):
+        return write_array(type_name[:-2], value)
     return str(value)
+
+
+_PLAIN: Final = re.compile(r'[^\s",{}\\]+')
+
+
+def write_array(element_name: str, array: tuple[Any, ...]) -> str:
+    """Return an array as its literal."""
+    return "{" + ",".join("NULL" if value is None else _quoted(output_of(element_name, value)) for value in array) + "}"
+
+
+def _quoted(text: str) -> str:
+    if _PLAIN.fullmatch(text) and text.upper() != "NULL":
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def output_of(type_name: str, value: Any) -> str:
+    """Return a value as output shows it: as a cast to text does, except that truth is one letter."""
+    if type_name == "boolean":
+        return "t" if value else "f"
+    if type_name.startswith("character("):
+        return str(value).ljust(int(type_name[10:-1]))
+    return write_any(type_name, value)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kpg.sql.functions.text_output import write_any
+from kpg.sql.functions.text_output import output_of
 
 MAX_TEXT_LENGTH: Final = 1 << 24  # characters of a computed text: a recursion must not exhaust memory
 _MAX_CHARACTER: Final = 0x10FFFF
@@ -172,15 +172,6 @@ def _shown(type_names: str, values: Sequence[Any]) -> list[str]:
     shown = [output_of(name, value) for name, value in zip(names, values, strict=True) if value is not None]
     _check_length(sum(map(len, shown)))
     return shown
-
-
-def output_of(type_name: str, value: Any) -> str:
-    """Return a value as output shows it: as a cast to text does, except that truth is one letter."""
-    if type_name == "boolean":
-        return "t" if value else "f"
-    if type_name.startswith("character("):
-        return str(value).ljust(int(type_name[10:-1]))
-    return write_any(type_name, value)
 
 
 def starts_with(text: str, prefix: str) -> bool:

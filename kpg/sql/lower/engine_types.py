@@ -12,18 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kpg.columns.schema import (
-    BINARY,
-    BOOL,
-    DATE,
-    FLOAT64,
-    INT64,
-    STRING,
-    TIMESTAMP,
-    UUID,
-    Type,
-    decimal,
-)
+from kpg.columns.schema import BINARY, BOOL, DATE, FLOAT64, INT64, STRING, TIMESTAMP, Type, array_of, decimal
 from kpg.errors import TypeMismatch
 from kpg.sql import sql_types
 from kpg.sql.functions.cast_rules import DEFAULT_NUMERIC
@@ -43,9 +32,14 @@ FIXED_TYPES: Final = {
     "unknown": STRING,
     "bytea": BINARY,
     "date": DATE,
-    "timestamp without time zone": TIMESTAMP,
     "timestamp with time zone": TIMESTAMP,
-    "uuid": UUID,
+}
+NAMED_TYPES: Final = {
+    "time without time zone": "time",
+    "timestamp without time zone": "timestamp_ntz",
+    "interval": "interval",
+    "uuid": "uuid",
+    "jsonb": "jsonb",
 }
 SQL_TYPES: Final = {
     "int64": sql_types.BIGINT,
@@ -73,7 +67,12 @@ def engine_type(type_: SqlType, *, nullable: bool = True) -> Type:
     fixed = FIXED_TYPES.get(type_.name)
     if fixed is not None:
         return fixed.optional(nullable)
-    raise TypeMismatch(f"no column holds the type {type_}")
+    if type_.element is not None:
+        return array_of(engine_type(type_.element)).optional(nullable)
+    kind = NAMED_TYPES.get(type_.name)
+    if kind is None:
+        raise TypeMismatch(f"no column holds the type {type_}")
+    return Type(kind, nullable)
 
 
 def sql_type(type_: Type) -> SqlType:
