@@ -5,6 +5,7 @@ Arrays have one dimension, and their elements are numbered from 1.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -120,7 +121,12 @@ def compares(op: str, a: Elements, b: Elements) -> bool:
 
 
 def _order(array: Elements) -> list[tuple[int, Any]]:
-    return [(1, 0) if value is None else (0, value) for value in array]
+    return [(2, 0) if value is None else _rank(value) for value in array]
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """Return a key that sorts as values do: NaN equals itself and is above all other numbers."""
+    return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
 
 
 def compares_any(op: str, value: Any, array: Elements | None) -> bool | None:
@@ -129,7 +135,7 @@ def compares_any(op: str, value: Any, array: Elements | None) -> bool | None:
         return None
     if value is None:
         return None if array else False
-    found = [None if element is None else COMPARE[op](value, element) for element in array]
+    found = [None if element is None else COMPARE[op](_rank(value), _rank(element)) for element in array]
     return True if True in found else None if None in found else False
 
 
@@ -139,7 +145,7 @@ def compares_all(op: str, value: Any, array: Elements | None) -> bool | None:
         return None
     if value is None:
         return None if array else True
-    found = [None if element is None else COMPARE[op](value, element) for element in array]
+    found = [None if element is None else COMPARE[op](_rank(value), _rank(element)) for element in array]
     return False if False in found else None if None in found else True
 
 

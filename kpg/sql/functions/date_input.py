@@ -129,7 +129,7 @@ def read_timestamp(with_zone: bool, text: str) -> datetime.datetime:
             moment = to_utc(moment, match["zone"])
     except OverflowError:
         raise ValueError(f'timestamp out of range: "{text}"') from None
-    return moment.replace(tzinfo=datetime.UTC)
+    return moment.replace(tzinfo=datetime.UTC) if with_zone else moment
 
 
 def to_utc(moment: datetime.datetime, zone: str) -> datetime.datetime:

@@ -251,9 +251,7 @@ def age_between(a: Ints, b: Ints) -> Ints:
     days = (late_day - first_days(late_month)) - (early_day - first_days(early_month)) - (micros < 0)
     months = late_month - early_month
     micros = np.where(micros < 0, micros + DAY_MICROSECONDS, micros)
-    # The month that is borrowed is that of the earlier moment, or of the later one if the result is negative.
-    borrowed = np.where(backwards, late_month, early_month)
-    length = _month_lengths(_contiguous(borrowed, n))
+    length = _month_lengths(early_month)  # the month whose days are borrowed
     while np.count_nonzero(days < 0):
         short = days < 0
         days = np.where(short, days + length, days)
@@ -328,12 +326,18 @@ def moments_of_seconds(seconds: Ints) -> Computed:
 
 def offset_to_utc(offset: Ints, moment: Ints) -> Computed:
     """Return the moment when the clock of a zone with an offset shows `moment`."""
-    return moment_plus(-1, moment, offset)
+    return _by_offset(-1, offset, moment)
 
 
 def offset_to_local(offset: Ints, moment: Ints) -> Computed:
     """Return what the clock of a zone with an offset shows at a moment."""
-    return moment_plus(1, moment, offset)
+    return _by_offset(1, offset, moment)
+
+
+def _by_offset(sign: int, offset: Ints, moment: Ints) -> Computed:
+    values, failures = moment_plus(sign, moment, offset)
+    unfit = (offset[0] != 0) | (offset[1] != 0)
+    return values, ((unfit, "interval time zone must not include months or days"), *failures)
 
 
 def all_finite(lane: Ints) -> Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -11,7 +12,9 @@ import numpy as np
 
 from kpg.columns import floats
 from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS, EPOCH
+from kpg.columns.interval import Interval
 from kpg.columns.updates import Ints
+from kpg.columns.wide_integers import to_integers
 from kpg.sql.functions import date_fields
 from kpg.sql.functions.date_input import read_zone
 
@@ -25,7 +28,7 @@ def to_utc(zone: str, moment: datetime.datetime) -> datetime.datetime:
 
 def to_local(zone: str, moment: datetime.datetime) -> datetime.datetime:
     """Return what the clock of a zone shows at a moment."""
-    return _in_range(lambda: moment.astimezone(_zone(zone)).replace(tzinfo=datetime.UTC))
+    return _in_range(lambda: moment.astimezone(_zone(zone)).replace(tzinfo=None))
 
 
 def _zone(zone: str) -> datetime.tzinfo:
@@ -46,7 +49,7 @@ def _in_range(compute: Any) -> datetime.datetime:
 def truncate_in_zone(field: str, moment: datetime.datetime, zone: str) -> datetime.datetime:
     """Return the first moment of the day, month, … of a zone that has a moment."""
     local = to_local(zone, moment)
-    start = of_field("truncate", "timestamp with time zone", 0, field, local)
+    start = of_field("truncate", "timestamp without time zone", 0, field, local)
     if date_fields.field_name(field) in date_fields.CLOCK_FIELDS:  # the offset is the same, also when clocks change
         return _in_range(lambda: moment - (local - start))
     return to_utc(zone, start)
@@ -58,44 +61,54 @@ def of_field(way: str, type_name: str, scale: int, field: str, value: Any) -> An
         days, micros = divmod(_microseconds(value), DAY_MICROSECONDS)
         part = Decimal(micros) / Decimal(DAY_MICROSECONDS)
         return (days + date_fields.JULIAN_EPOCH + part).quantize(Decimal(1).scaleb(-scale))
-    lane = _lane(type_name, value)
-    options = (type_name,) if type_name.startswith("timestamp") else ()
-    if way == "truncate":
-        function: Any = date_fields.truncate_moments
-        moved, failures = function(*options, field, lane)
-        _raise_first(failures)
-        return EPOCH + int(moved[0]) * _MICROSECOND
-    parts: Any = _PARTS["date" if type_name == "date" else "timestamp" if options else "time"]
-    values, failures = parts[way == "extract"](*options, field, *((scale,) if way == "extract" else ()), lane)
-    _raise_first(failures)
-    if way == "extract":
-        return Decimal(int(values[0])).scaleb(-scale)
-    return float(floats.from_lane(values)[0])
-
-
-_PARTS: Final = {
-    "date": (date_fields.part_of_days, date_fields.extract_from_days),
-    "time": (date_fields.part_of_clock, date_fields.extract_from_clock),
-    "timestamp": (date_fields.part_of_moments, date_fields.extract_from_moments),
-}
-
-
-def _microseconds(moment: datetime.datetime) -> int:
-    return (moment - EPOCH) // _MICROSECOND
-
-
-def _lane(type_name: str, value: Any) -> Ints:
-    if type_name == "date":
-        return np.array([value.toordinal() - EPOCH.toordinal()], np.int64)
-    if type_name.startswith("time without"):
-        return np.array([((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond], np.int64)
-    return np.array([_microseconds(value)], np.int64)
-
-
-def _raise_first(failures: Any) -> None:
+    kind = type_name.split(" ")[0]
+    before = (type_name,) if kind == "timestamp" else ()
+    after = (scale,) if way == "extract" else ()
+    values, failures = _FUNCTIONS[way, kind](*before, field, *after, _lane(kind, value))
     for failed, reason in failures:
         if failed[0]:
             raise ValueError(reason)
+    return _value(way, scale, value, values)
+
+
+_FUNCTIONS: Final[dict[tuple[str, str], Callable[..., Any]]] = {
+    ("part", "date"): date_fields.part_of_days,
+    ("part", "time"): date_fields.part_of_clock,
+    ("part", "timestamp"): date_fields.part_of_moments,
+    ("part", "interval"): date_fields.part_of_intervals,
+    ("extract", "date"): date_fields.extract_from_days,
+    ("extract", "time"): date_fields.extract_from_clock,
+    ("extract", "timestamp"): date_fields.extract_from_moments,
+    ("extract", "interval"): date_fields.extract_from_intervals,
+    ("truncate", "timestamp"): date_fields.truncate_moments,
+    ("truncate", "interval"): date_fields.truncate_intervals,
+}
+
+
+def _value(way: str, scale: int, value: Any, lane: Ints) -> Any:
+    """Return the Python value of a result for one row."""
+    if way == "part":
+        return float(floats.from_lane(lane)[0])
+    if way == "extract":
+        number = int(lane[0]) if lane.ndim == 1 else to_integers(lane)[0]
+        return Decimal(number).scaleb(-scale)
+    if isinstance(value, Interval):
+        return Interval(*lane[:, 0].tolist())
+    return (EPOCH if value.tzinfo is not None else EPOCH.replace(tzinfo=None)) + int(lane[0]) * _MICROSECOND
+
+
+def _microseconds(moment: datetime.datetime) -> int:
+    return (moment.replace(tzinfo=datetime.UTC) - EPOCH) // _MICROSECOND
+
+
+def _lane(kind: str, value: Any) -> Ints:
+    if kind == "date":
+        return np.array([value.toordinal() - EPOCH.toordinal()], np.int64)
+    if kind == "interval":
+        return np.array([[value.months], [value.days], [value.microseconds]], np.int64)
+    if kind == "time":
+        return np.array([((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond], np.int64)
+    return np.array([_microseconds(value)], np.int64)
 
 
 def clock_now(count: int) -> Ints:

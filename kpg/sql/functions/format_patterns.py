@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 from kpg.sql.functions.date_input import MONTHS
@@ -16,7 +16,7 @@ from kpg.sql.functions.date_input import MONTHS
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 _NAMED_WIDTH: Final = 9  # names of months and days are padded to it
-_JULIAN_ORDINAL: Final = 1_721_425  # the Julian day of 0001-01-01 is one more than this
+_JULIAN_ORDINAL: Final = 1_721_425  # the Julian day before 0001-01-01
 
 
 class Clock(NamedTuple):
@@ -36,7 +36,8 @@ class Clock(NamedTuple):
 def _iso(clock: Clock) -> tuple[int, int, int]:
     if clock.date is None:
         raise ValueError("invalid value: an interval has no such field, not supported")
-    return tuple(clock.date.isocalendar())
+    year, week, day = clock.date.isocalendar()
+    return year, week, day
 
 
 def _date(clock: Clock) -> datetime.date:
@@ -53,6 +54,19 @@ def _half(letters: str) -> Callable[[Clock], str]:
     return lambda clock: letters[: len(letters) // 2] if clock.hour % 24 < 12 else letters[len(letters) // 2 :]
 
 
+def _fraction(digits: int) -> Callable[[Clock], int]:
+    return lambda clock: int(clock.microsecond // 10 ** (6 - digits))
+
+
+def _era(form: str, clock: Clock) -> str:
+    _date(clock)
+    return form.translate(str.maketrans("BCbc", "ADad"))
+
+
+def _half_day_hour(clock: Clock) -> int:
+    return (clock.hour - 1) % 12 + 1
+
+
 def _month_name(clock: Clock) -> str:
     return MONTHS[_date(clock).month - 1]
 
@@ -67,14 +81,15 @@ def _named(name: Callable[[Clock], str], case: Callable[[str], str], length: int
 
 # A pattern's value: a number and its width with leading zeros, or a text and its width with trailing blanks.
 _PATTERNS: Final[dict[str, tuple[Callable[[Clock], Any], int]]] = {
-    "HH24": (lambda c: c.hour, 2), "HH12": (lambda c: (c.hour - 1) % 12 + 1, 2), "HH": (lambda c: (c.hour - 1) % 12 + 1, 2),
+    "HH24": (lambda c: c.hour, 2), "HH12": (_half_day_hour, 2), "HH": (_half_day_hour, 2),
     "MI": (lambda c: c.minute, 2), "SSSSS": (lambda c: (c.hour * 60 + c.minute) * 60 + c.second, 0),
     "SSSS": (lambda c: (c.hour * 60 + c.minute) * 60 + c.second, 0), "SS": (lambda c: c.second, 2),
     "MS": (lambda c: c.microsecond // 1000, 3), "US": (lambda c: c.microsecond, 6),
-    **{f"FF{n}": ((lambda c, n=n: c.microsecond // 10 ** (6 - n)), n) for n in range(1, 7)},
+    **{f"FF{digits}": (_fraction(digits), digits) for digits in range(1, 7)},
     "AM": (_half("AMPM"), 0), "PM": (_half("AMPM"), 0), "am": (_half("ampm"), 0), "pm": (_half("ampm"), 0),
     "A.M.": (_half("A.M.P.M."), 0), "P.M.": (_half("A.M.P.M."), 0), "a.m.": (_half("a.m.p.m."), 0),
     "p.m.": (_half("a.m.p.m."), 0),
+    **{era: (partial(_era, era), 0) for era in ("AD", "BC", "ad", "bc", "A.D.", "B.C.", "a.d.", "b.c.")},
     "Y,YYY": (lambda c: f"{c.year // 1000},{c.year % 1000:03d}", 0), "YYYY": (lambda c: c.year, 4),
     "YYY": (lambda c: c.year % 1000, 3), "YY": (lambda c: c.year % 100, 2), "Y": (lambda c: c.year % 10, 1),
     "IYYY": (lambda c: _iso(c)[0], 4), "IYY": (lambda c: _iso(c)[0] % 1000, 3), "IY": (lambda c: _iso(c)[0] % 100, 2),
@@ -90,7 +105,7 @@ _PATTERNS: Final[dict[str, tuple[Callable[[Clock], Any], int]]] = {
     "ID": (lambda c: _iso(c)[2], 1), "D": (lambda c: _date(c).isoweekday() % 7 + 1, 1),
     "WW": (lambda c: (_day_of_year(c) - 1) // 7 + 1, 2), "IW": (lambda c: _iso(c)[1], 2),
     "W": (lambda c: (c.day - 1) // 7 + 1, 1), "CC": (lambda c: (c.year + 99) // 100, 2),
-    "J": (lambda c: _date(c).toordinal() + _JULIAN_ORDINAL - 1, 0), "Q": (lambda c: (c.month + 2) // 3, 1),
+    "J": (lambda c: _date(c).toordinal() + _JULIAN_ORDINAL, 0), "Q": (lambda c: (c.month + 2) // 3, 1),
     "RM": (lambda c: _ROMAN[c.month - 1], 4), "rm": (lambda c: _ROMAN[c.month - 1].lower(), 4),
     "TZH": (lambda c: "+00", 0), "TZM": (lambda c: "00", 0), "OF": (lambda c: "+00", 0),
     "TZ": (lambda c: "UTC" if c.with_zone else "", 0), "tz": (lambda c: "utc" if c.with_zone else "", 0),
@@ -249,7 +264,7 @@ def _day_of(fields: dict[str, int], text: str) -> datetime.date:
         year = fields["year3"] + (2000 if fields["year3"] < 100 else 1000)
     try:
         if "julian" in fields:
-            return datetime.date.fromordinal(fields["julian"] - _JULIAN_ORDINAL + 1)
+            return datetime.date.fromordinal(fields["julian"] - _JULIAN_ORDINAL)
         if "doy" in fields:
             return datetime.date(year, 1, 1) + datetime.timedelta(days=fields["doy"] - 1)
         return datetime.date(year, fields.get("month", 1), fields.get("day", 1))

@@ -25,7 +25,8 @@ def read_jsonb(text: str) -> str:
 def _member(value: Any, key: Any) -> Any:
     if isinstance(key, str) and isinstance(value, dict):
         return value.get(key, _MISSING)
-    if isinstance(key, int) and isinstance(value, list):
+    if isinstance(key, int) and not isinstance(value, dict):  # a scalar counts as an array of one element
+        value = value if isinstance(value, list) else [value]
         return value[key] if -len(value) <= key < len(value) else _MISSING
     return _MISSING
 
@@ -133,8 +134,6 @@ def joined(text: str, other: str) -> str:
     a, b = _parse(text), _parse(other)
     if isinstance(a, dict) and isinstance(b, dict):
         return canonical_json({**a, **b})
-    if isinstance(a, dict) != isinstance(b, dict) and not (isinstance(a, list) or isinstance(b, list)):
-        raise ValueError("invalid concatenation of jsonb objects: not recognized")
     return canonical_json([*(a if isinstance(a, list) else [a]), *(b if isinstance(b, list) else [b])])
 
 
@@ -160,7 +159,8 @@ def kind_of(text: str) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    return {dict: "object", list: "array", str: "string"}.get(type(value), "number")
+    kinds: dict[type, str] = {dict: "object", list: "array", str: "string"}
+    return kinds.get(type(value), "number")
 
 
 def length_of(text: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -74,21 +74,22 @@ def show_number(number: Any, template: str) -> str:
     form = _parsed(template)
     if isinstance(number, float) and not math.isfinite(number):
         return _filled(form, "#" * form.whole, "#" * form.fraction, number < 0, False)
-    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    exact = Decimal(number)
     scaled = abs(exact).scaleb(form.shift, EXACT)
-    rounded = scaled.quantize(Decimal(1).scaleb(-form.fraction), ROUND_HALF_UP, EXACT)
+    rounding = ROUND_HALF_EVEN if isinstance(number, float) else ROUND_HALF_UP
+    rounded = scaled.quantize(Decimal(1).scaleb(-form.fraction), rounding, EXACT)
     digits = f"{rounded:f}"
     whole, _, fraction = digits.partition(".")
     whole = whole.lstrip("0")
-    is_negative = exact < 0 and rounded != 0 or exact < 0
+    is_negative = exact < 0
     if len(whole) > form.whole:
         return _filled(form, "#" * form.whole, "#" * form.fraction, is_negative, False)
     return _filled(form, whole, fraction, is_negative, rounded == 0)
 
 
 def _filled(form: NumberTemplate, whole: str, fraction: str, is_negative: bool, is_zero: bool) -> str:
-    if not whole and (form.fraction == 0 or is_zero and not form.fraction) and form.first_zero >= form.whole:
-        whole = "0" if form.whole else ""
+    if not whole and form.whole and (form.fraction == 0 or (is_zero and form.trims)):
+        whole = "0"
     start = min(form.whole - len(whole), form.first_zero)  # the first position that shows a digit
     digits = whole.rjust(form.whole, "0")
     kept = fraction.rstrip("0") if form.trims else fraction

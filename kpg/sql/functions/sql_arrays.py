@@ -42,7 +42,8 @@ FUNCTIONS: Final = (
     Function("cardinality", (ANY_ARRAY,), INTEGER, distinct(array_values.cardinality)),
     Function("array_ndims", (ANY_ARRAY,), INTEGER, distinct(array_values.dimensions, null=True)),
     *(Function(name, (ANY_ARRAY, ANY_ARRAY), _first, values(array_values.joined)) for name in ("||", "array_cat")),
-    *(Function(name, (ANY_ARRAY, ANY_ELEMENT), _first, values(array_values.appended)) for name in ("||", "array_append")),
+    *(Function(name, (ANY_ARRAY, ANY_ELEMENT), _first, values(array_values.appended))
+      for name in ("||", "array_append")),
     *(Function(name, (ANY_ELEMENT, ANY_ARRAY), _second, values(array_values.prepended))
       for name in ("||", "array_prepend")),
     Function("array_remove", (ANY_ARRAY, ANY_ELEMENT), _first, values(array_values.removed)),

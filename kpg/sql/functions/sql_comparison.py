@@ -26,7 +26,7 @@ from kpg.sql.sql_types import (
 )
 
 CHARACTER: Final = SqlType("character")
-ORDERED: Final = (BOOLEAN, TEXT, CHARACTER, BYTEA, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, JSONB, NUMERIC)
+ORDERED: Final = (BOOLEAN, TEXT, CHARACTER, BYTEA, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, NUMERIC)
 MOMENTS: Final = (DATE, TIMESTAMP, TIMESTAMPTZ)
 COMPARISONS: Final = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}  # the engine's operators
 
@@ -39,15 +39,14 @@ def _pairs() -> list[tuple[SqlType, SqlType]]:
 
 
 def comparison_build(op: str) -> Build:
-    """Return the build of a comparison; a date becomes a timestamp beside one."""
+    """Return the build of a comparison; dates and timestamps become the wider type of both."""
 
     def build(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
-        mixed = {type_.name for type_ in types} - {"date"} and any(type_.name == "date" for type_ in types)
-        operands = [
-            build_cast(argument, type_, TIMESTAMP, explicit=False) if mixed and type_.name == "date" else argument
-            for argument, type_ in zip(arguments, types, strict=True)
-        ]
-        return FunctionCall(op, tuple(operands))
+        if types[0].name == types[1].name or types[0] not in MOMENTS:
+            return FunctionCall(op, tuple(arguments))
+        moment = max(types, key=MOMENTS.index)
+        pairs = zip(arguments, types, strict=True)
+        return FunctionCall(op, tuple(build_cast(argument, type_, moment, explicit=False) for argument, type_ in pairs))
 
     return build
 
@@ -77,6 +76,7 @@ def _first(types: Sequence[SqlType]) -> SqlType:
 FUNCTIONS: Final = (
     *(Function(op, pair, BOOLEAN, comparison_build(way), total=True)
       for op, way in COMPARISONS.items() for pair in _pairs()),
+    *(Function(op, (JSONB, JSONB), BOOLEAN, comparison_build(COMPARISONS[op]), total=True) for op in ("=", "<>")),
     Function("greatest", (ANY_COMPATIBLE,), _first, _extreme("max_of"), variadic=True, total=True),
     Function("least", (ANY_COMPATIBLE,), _first, _extreme("min_of"), variadic=True, total=True),
     Function("nullif", (ANY_COMPATIBLE, ANY_COMPATIBLE), _first, _null_if, total=True),

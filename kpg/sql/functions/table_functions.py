@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from kpg.errors import KpgError
+from kpg.sql.functions import row_values
 from kpg.sql.functions.cast_rules import ANY_ARRAY, NUMERIC, widest_numeric
 from kpg.sql.functions.function import TableFunction
 from kpg.sql.sql_types import (
@@ -19,10 +19,6 @@ from kpg.sql.sql_types import (
     SqlType,
     array_of,
 )
-
-
-def _pending(*arguments: Any) -> Iterator[tuple[Any, ...]]:
-    raise KpgError("this function of rows is not supported")
 
 
 def _first(types: Sequence[SqlType]) -> tuple[SqlType, ...]:
@@ -42,17 +38,21 @@ def _of(*columns: SqlType) -> Any:
 
 
 TABLE_FUNCTIONS: Final = (
-    *(TableFunction("generate_series", (a,) * count, _first, _pending) for a in (INTEGER, BIGINT) for count in (2, 3)),
-    *(TableFunction("generate_series", (NUMERIC,) * count, _numeric, _pending) for count in (2, 3)),
-    *(TableFunction("generate_series", (a, a, INTERVAL), _first, _pending) for a in (TIMESTAMP, TIMESTAMPTZ)),
-    TableFunction("unnest", (ANY_ARRAY,), _element, _pending),
-    TableFunction("generate_subscripts", (ANY_ARRAY, INTEGER), _of(INTEGER), _pending),
-    TableFunction("jsonb_array_elements", (JSONB,), _of(JSONB), _pending),
-    TableFunction("jsonb_array_elements_text", (JSONB,), _of(TEXT), _pending),
-    TableFunction("jsonb_object_keys", (JSONB,), _of(TEXT), _pending),
-    TableFunction("jsonb_each", (JSONB,), _of(TEXT, JSONB), _pending),
-    TableFunction("jsonb_each_text", (JSONB,), _of(TEXT, TEXT), _pending),
-    *(TableFunction("regexp_matches", (TEXT,) * count, _of(array_of(TEXT)), _pending) for count in (2, 3)),
-    *(TableFunction("regexp_split_to_table", (TEXT,) * count, _of(TEXT), _pending) for count in (2, 3)),
-    *(TableFunction("string_to_table", (TEXT,) * count, _of(TEXT), _pending) for count in (2, 3)),
+    *(
+        TableFunction("generate_series", (a,) * count, _first, row_values.numbers)
+        for a in (INTEGER, BIGINT)
+        for count in (2, 3)
+    ),
+    *(TableFunction("generate_series", (NUMERIC,) * count, _numeric, row_values.decimals) for count in (2, 3)),
+    *(TableFunction("generate_series", (a, a, INTERVAL), _first, row_values.moments) for a in (TIMESTAMP, TIMESTAMPTZ)),
+    TableFunction("unnest", (ANY_ARRAY,), _element, row_values.elements),
+    TableFunction("generate_subscripts", (ANY_ARRAY, INTEGER), _of(INTEGER), row_values.subscripts),
+    TableFunction("jsonb_array_elements", (JSONB,), _of(JSONB), row_values.json_elements),
+    TableFunction("jsonb_array_elements_text", (JSONB,), _of(TEXT), row_values.json_element_texts),
+    TableFunction("jsonb_object_keys", (JSONB,), _of(TEXT), row_values.json_keys),
+    TableFunction("jsonb_each", (JSONB,), _of(TEXT, JSONB), row_values.json_members),
+    TableFunction("jsonb_each_text", (JSONB,), _of(TEXT, TEXT), row_values.json_member_texts),
+    *(TableFunction("regexp_matches", (TEXT,) * count, _of(array_of(TEXT)), row_values.matches) for count in (2, 3)),
+    *(TableFunction("regexp_split_to_table", (TEXT,) * count, _of(TEXT), row_values.split_parts) for count in (2, 3)),
+    *(TableFunction("string_to_table", (TEXT,) * count, _of(TEXT), row_values.separated_parts) for count in (2, 3)),
 )

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, Written
+from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Written
 from kpg.columns.expression_origin import ExpressionOrigin
-from kpg.sql.functions.sql_casts import build_cast, is_total_cast
+from kpg.sql.functions.sql_casts import build_cast, is_total_cast, read_array
+from kpg.sql.functions.text_output import write_array
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.parse.sql_failures import position_of
 from kpg.sql.relational.scalars import (
@@ -82,7 +83,11 @@ def constant_expression(value: Any, scalar: Scalar) -> Expression:
     """Return a constant as an expression of the column type of its SQL type."""
     if value is None:
         return Literal(None).cast(engine_type(scalar.type))
-    return Literal(value).cast(engine_type(scalar.type, nullable=False))
+    type_ = engine_type(scalar.type, nullable=False)
+    if scalar.type.element is not None:  # literals of the engine have no arrays
+        text = Literal(write_array(scalar.type.element.name, value))
+        return Apply(read_array, type_, "distinct", (text,), (str(scalar.type.element),))
+    return Literal(value).cast(type_)
 
 
 def written(expression: Expression, scalar: Scalar, names: Names) -> Expression:

@@ -27,7 +27,7 @@ PLAIN = {
     "interval": ["0", "1 day", "1 month", "30 days", "-1 mon +2 days -03:04:05", "1 year 2 mons 3 days 04:05:06.5",
                  "24:00:00", "-00:00:01", "15 minutes", "1 week"],
     "uuid": ["00000000-0000-0000-0000-000000000000", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"],
-    "jsonb": ['{"a": 1, "b": [1, 2, {"c": null}], "bb": "x"}', "[1, 2.50, \"t\", null, true]", '"text"', "12.5", "null",
+    "jsonb": ['{"a": 1, "b": [1, 2, {"c": null}], "bb": "x"}', "[1, 2.5, \"t\", null, true]", '"text"', "12.5", "null",
               "{}", "[]", '{"a": {"b": {"c": "deep"}}}', "true", '["a", "b"]'],
 }  # fmt: skip
 FIELDS = ["year", "month", "day", "hour", "minute", "second", "quarter", "week", "dow", "isodow", "doy", "isoyear",

@@ -10,9 +10,43 @@ from kpg.sql.functions.resolve import is_operator
 from tests.sql.functions.argument_values import FIELDS
 
 CASES = ("lower", "upper", "initcap")
-NAMED_ZONES = ("timezone", "date_trunc")
+NAMED_ZONES = ("timezone", "date_trunc", "to_char", "to_date", "to_timestamp", "make_interval")
+TEMPLATES = [
+    "YYYY-MM-DD HH24:MI:SS",
+    "Month DD, YYYY",
+    "FMMonth FMDD, YYYY",
+    "Dy, DD Mon YY",
+    "HH12:MI AM",
+    "HH:MI:SS.MS",
+    'YYYY-"W"IW-ID',
+    "DDD Q W WW CC",
+    "US MS FF3",
+    "DDth",
+    "FMDDTH",
+    "day DAY Day",
+    "YYYY.MM.DD",
+    "J",
+]
+NUMBER_TEMPLATES = [
+    "999",
+    "000",
+    "999.99",
+    "FM999.99",
+    "9,999.99",
+    "S999",
+    "999MI",
+    "FM0.00",
+    "0.0",
+    "99PR",
+    "FM9990.0",
+    "9999999999",
+    "999,999,999.000",
+    "SG999",
+    '"n: "99',
+]
 BY_CASE = frozenset({  # by Unicode, as in a locale of UTF-8
-    "~", "!~", "regexp_replace", "regexp_like", "regexp_count", "regexp_substr", "regexp_match", "lower", "upper",
+    "~", "!~", "regexp_replace", "regexp_like", "regexp_count", "regexp_substr", "regexp_match",
+    "regexp_split_to_array", "lower", "upper",
     "initcap", "~~*", "!~~*", "~*", "!~*",
 })  # fmt: skip
 LIKES = ["%", "a%", "%o%", "_bc", "%o W%", "\\%", "a\\_b", "", "h%", "A%", "%B%"]
@@ -45,6 +79,14 @@ MEANINGFUL: dict[tuple[str, int], list[str]] = {
                                        "regexp_split_to_array")},
     ("regexp_split_to_array", 2): ["", "i"],
     ("regexp_replace", 2): ["<\\1>", "X", "", "[\\&]"],
+    **{("make_interval", position): ["0", "1", "-3", "14", "100"] for position in range(7)},
+    ("to_char", 0): ["0", "1.5", "-2.25", "123.456", "-0.05", "1000"],
+    ("to_char", 1): TEMPLATES,
+    ("to_date", 0): ["2024-05-17", "17 May 2024", "05/17/24", "20240517", "May 17, 2024", "2024-138"],
+    ("to_date", 1): ["YYYY-MM-DD", "DD Mon YYYY", "MM/DD/YY", "YYYYMMDD", "Month DD, YYYY", "YYYY-DDD"],
+    ("to_timestamp", 0): ["2024-05-17 10:20:30", "17 May 2024 01:02 PM", "20240517102030", "2024-05-17 10:20:30.125"],
+    ("to_timestamp", 1): ["YYYY-MM-DD HH24:MI:SS", "DD Mon YYYY HH12:MI PM", "YYYYMMDDHH24MISS",
+                          "YYYY-MM-DD HH24:MI:SS.MS"],
     ("format", 0): ["plain", "%s", "%s-%s", "%%", "%I", "%L", "%1$s %1$s", "%10s|", "%-5s|"],
 }  # fmt: skip
 
@@ -57,6 +99,14 @@ def meaningful(entry: Function, position: int, rng: random.Random) -> str | None
     parameter = entry.parameters[position] if position < len(entry.parameters) else entry.parameters[-1]
     if not (parameter.is_text or parameter.is_number):
         return None
+    if entry.name == "to_timestamp" and not parameter.is_text:
+        return None
+    if entry.name == "to_char" and entry.parameters[0].is_number and position == 1:
+        choices = NUMBER_TEMPLATES
+    elif entry.name == "to_char" and position == 0 and parameter.name != "double precision":
+        return None
+    elif entry.name == "to_char" and entry.parameters[0].name == "interval":
+        choices = ["HH24:MI:SS", "DD HH24:MI", "YYYY MM DD", "MI:SS.MS", "FMHH24 h"]
     return rng.choice(choices)
 
 

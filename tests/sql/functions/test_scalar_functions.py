@@ -35,12 +35,11 @@ from tests.sql.functions.judged import TRY_ALL, Outcome, compute, judge, literal
 
 ROWS = 24  # of each call
 NUMERIC_TYPES = (numeric(6, 2), numeric(4, 0), numeric(12, 5), numeric(25, 3))
-TEMPLATES = ("to_char", "to_date", "to_timestamp")
 ENTRIES = [
     pytest.param(entry, id=f"{entry.name}({', '.join(str(p) for p in entry.parameters)})")
     for entries in SCALAR_FUNCTIONS.values()
     for entry in entries
-    if not entry.volatile and not entry.stable and entry.build is not pending and entry.name not in TEMPLATES
+    if not entry.volatile and not entry.stable and entry.build is not pending
 ]
 
 
