@@ -20,10 +20,11 @@ CastContext: TypeAlias = Literal["implicit", "assignment", "explicit"]
 
 NUMERIC: Final = SqlType("numeric")  # numeric of any digits, as a parameter
 ANY: Final = SqlType("any")  # a parameter of any type
+ANY_NONARRAY: Final = SqlType("anynonarray")  # a parameter of any type but arrays
 ANY_ELEMENT: Final = SqlType("anyelement")  # parameters of one type
 ANY_ARRAY: Final = SqlType("anyarray")  # an array of the type of ANY_ELEMENT
 ANY_COMPATIBLE: Final = SqlType("anycompatible")  # parameters of the common type of the arguments
-POLYMORPHIC: Final = frozenset({"any", "anyelement", "anyarray", "anycompatible"})
+POLYMORPHIC: Final = frozenset({"any", "anynonarray", "anyelement", "anyarray", "anycompatible"})
 
 # The digits of numeric without any; PostgreSQL keeps those of each value.
 DEFAULT_NUMERIC: Final = numeric(MAX_NUMERIC_DIGITS, 9)
@@ -39,6 +40,7 @@ CATEGORIES: Final = {
     "timestamp with time zone": "moment",
     "interval": "span",
     "unknown": "unknown",
+    **dict.fromkeys(("any", "anynonarray", "anyelement", "anyarray", "anycompatible"), "pseudo"),
 }
 PREFERRED: Final = frozenset({"boolean", "double precision", "text", "timestamp with time zone", "interval"})
 
@@ -75,8 +77,8 @@ _EXPLICIT: Final = {
 
 
 def category(type_: SqlType) -> str:
-    """Return the category of a type; a type without relatives is its own."""
-    return "array" if type_.element is not None else CATEGORIES.get(type_.name, type_.name)
+    """Return the category of a type."""
+    return "array" if type_.element is not None else CATEGORIES.get(type_.name, "other")
 
 
 def can_cast(source: SqlType, target: SqlType, context: CastContext = "implicit") -> bool:

@@ -32,8 +32,8 @@ _DATES: Final = tuple(
     )
 )
 _CLOCK: Final = re.compile(
-    r"(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?P<f>\.\d*)?)?\s*(?P<half>am|pm)?|"
-    r"(?P<h2>\d{2})(?P<mi2>\d{2})(?P<s2>\d{2})(?P<f2>\.\d*)?",
+    r"(?P<h>\d{1,2}):(?P<mi>\d{1,2})(?::(?P<s>\d{2})(?P<f>\.\d*)?)?\s*(?P<half>am|pm)?|"
+    r"(?P<h2>\d{2})(?P<mi2>\d{2})(?:(?P<s2>\d{2})(?P<f2>\.\d*)?)?",
     re.IGNORECASE | re.ASCII,
 )
 _ZONE: Final = re.compile(
@@ -41,7 +41,7 @@ _ZONE: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _MOMENT: Final = re.compile(
-    r"(?P<date>.*?\d)(?:(?:\s+|t)(?P<clock>\d{1,2}:\d{2}(?::\d{2}(?:\.\d*)?)?(?:\s*[ap]m)?|\d{6}(?:\.\d*)?)"
+    r"(?P<date>.*?\d)(?:(?:\s+|t)(?P<clock>\d{1,2}:\d{1,2}(?::\d{2}(?:\.\d*)?)?(?:\s*[ap]m)?|\d{6}(?:\.\d*)?)"
     r"\s*(?P<zone>z|utc|gmt|[+-]\d{1,2}(?::?\d{2}){0,2}|[a-z]+/[a-z_/+-]+)?)?",
     re.IGNORECASE | re.ASCII,
 )

@@ -203,7 +203,6 @@ def numerics_to_floats(scale: int, a: Ints) -> Ints:
 
 def floats_to_numerics(precision: int, scale: int, a: Ints) -> Computed:
     """Return floats as numerics: their first 15 significant digits."""
-    infinite = ~np.isfinite(floats.from_lane(a))
+    unknown = np.isnan(floats.from_lane(a))
     values, failed = float_to_decimal(decimal(precision, scale), a)
-    failures = () if failed is None else ((failed & ~infinite, FIELD_OVERFLOW),)
-    return values, ((infinite, "cannot convert infinity or NaN to numeric"), *failures)
+    return values, ((unknown, "cannot convert infinity or NaN to numeric"), (failed & ~unknown, FIELD_OVERFLOW))

@@ -27,7 +27,7 @@ from kpg.sql.functions.cast_rules import (
 from kpg.sql.functions.function import AggregateFunction, Function, TableFunction
 from kpg.sql.functions.function_tables import AGGREGATES, SCALAR_FUNCTIONS, TABLE_FUNCTIONS
 from kpg.sql.sql_states import with_sqlstate
-from kpg.sql.sql_types import TEXT, SqlType, array_of
+from kpg.sql.sql_types import TEXT, UNKNOWN, SqlType, array_of
 
 LISTED_SIGNATURES = 6  # signatures that the hint of an error lists
 
@@ -179,6 +179,8 @@ def _as_known_type(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...
 def _accepts(parameters: tuple[SqlType, ...], types: tuple[SqlType, ...]) -> bool:
     """Return whether arguments can be cast to parameters implicitly, and agree on the polymorphic ones."""
     for parameter, type_ in zip(parameters, types, strict=True):
+        if parameter.name == "anynonarray" and type_.element is not None:
+            return False
         if parameter.name == "anyarray":
             if type_.element is None and type_.name != "unknown":
                 return False
@@ -203,7 +205,7 @@ def _element(parameters: Sequence[SqlType], types: Sequence[SqlType]) -> SqlType
         if parameter.name in ("anyelement", "anyarray") and type_.name != "unknown"
     ]
     if not found:
-        return TEXT if any(parameter.name in ("anyelement", "anyarray") for parameter in parameters) else None
+        return UNKNOWN if any(parameter.name in ("anyelement", "anyarray") for parameter in parameters) else None
     if any(type_.name != found[0].name for type_ in found):
         raise with_sqlstate("42883", TypeMismatch("arguments of one type have several types"))
     return common_type(found)
@@ -212,13 +214,16 @@ def _element(parameters: Sequence[SqlType], types: Sequence[SqlType]) -> SqlType
 def argument_types_of(parameters: Sequence[SqlType], types: Sequence[SqlType]) -> tuple[SqlType, ...]:
     """Return the type of each argument for the parameters of a chosen entry."""
     element = _element(parameters, types)
+    if element == UNKNOWN:
+        error = TypeMismatch("could not determine the type of the argument", hint="Cast it to the type that you mean.")
+        raise with_sqlstate("42804", error)
     chosen = []
     for parameter, type_ in zip(parameters, types, strict=True):
         if element is not None and parameter.name in ("anyelement", "anycompatible"):
             chosen.append(element)
         elif element is not None and parameter.name == "anyarray":
             chosen.append(array_of(element))
-        elif parameter.name == "any":
+        elif parameter.name in ("any", "anynonarray"):
             chosen.append(TEXT if type_.name == "unknown" else type_)
         else:
             chosen.append(concrete(parameter, type_))

@@ -130,6 +130,8 @@ def _from_text(argument: Expression, source: SqlType, target: SqlType, explicit:
     if target.name == "numeric":
         digits = numeric_of(target)
         return _applied("distinct", (text_input.read_numeric, digits.precision, digits.scale), digits, argument)
+    if source.name == "character" and target.name == "bytea":
+        return _applied("distinct", (text_input.padded_bytes, source.length or 1), target, argument)
     return _applied("distinct", reader(target), target, argument)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kpg.columns.expression import Expression
 from kpg.sql.functions import byte_values, pattern_values, text_values
 from kpg.sql.functions.building import batches, distinct, values
-from kpg.sql.functions.cast_rules import ANY
+from kpg.sql.functions.cast_rules import ANY, ANY_ELEMENT, ANY_NONARRAY
 from kpg.sql.functions.function import Function
 from kpg.sql.functions.sql_casts import build_cast
 from kpg.sql.functions.sql_comparison import CHARACTER
@@ -41,6 +41,11 @@ def _join_shown(arguments: Sequence[Expression], types: Sequence[SqlType], resul
     return distinct(text_values.join)(shown, (TEXT, TEXT), TEXT)
 
 
+def _quote_shown(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
+    shown = build_cast(arguments[0], types[0], TEXT, explicit=True)
+    return distinct(text_values.quote_literal)([shown], (TEXT,), TEXT)
+
+
 FUNCTIONS: Final = (
     Function("lower", (TEXT,), TEXT, distinct(text_values.lower)),
     Function("upper", (TEXT,), TEXT, distinct(text_values.upper)),
@@ -70,8 +75,8 @@ FUNCTIONS: Final = (
     *(Function("overlay", (TEXT, TEXT, *numbers), TEXT, distinct(text_values.overlay))
       for numbers in ((INTEGER,), (INTEGER, INTEGER))),
     Function("||", (TEXT, TEXT), TEXT, distinct(text_values.join)),
-    Function("||", (TEXT, ANY), TEXT, _join_shown),
-    Function("||", (ANY, TEXT), TEXT, _join_shown),
+    Function("||", (TEXT, ANY_NONARRAY), TEXT, _join_shown),
+    Function("||", (ANY_NONARRAY, TEXT), TEXT, _join_shown),
     Function("||", (BYTEA, BYTEA), BYTEA, distinct(text_values.join)),
     Function("concat", (ANY,), TEXT, values(text_values.concat, by_types=type_names), variadic=True),
     Function("concat_ws", (TEXT, ANY), TEXT, values(text_values.concat_ws, by_types=_other_type_names), variadic=True),
@@ -87,6 +92,7 @@ FUNCTIONS: Final = (
     Function("encode", (BYTEA, TEXT), TEXT, distinct(byte_values.encode)),
     Function("decode", (TEXT, TEXT), BYTEA, distinct(byte_values.decode)),
     Function("quote_literal", (TEXT,), TEXT, distinct(text_values.quote_literal)),
+    Function("quote_literal", (ANY_ELEMENT,), TEXT, _quote_shown),
     Function("quote_ident", (TEXT,), TEXT, distinct(text_values.quote_identifier)),
     *(Function(op, (a, TEXT), BOOLEAN, batches(pattern_values.like, *ways, by_types=_length))
       for op, ways in LIKES.items() for a in (TEXT, CHARACTER)),

@@ -84,7 +84,7 @@ def read_float(single: bool, text: str) -> float:
     type_name = "real" if single else "double precision"
     word = text.strip(_SPACE)
     special = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}.get(word.lower().lstrip("+-"))
-    if special is not None and word[1:2] not in ("+", "-") and not (math.isnan(special) and word[0] in "+-"):
+    if special is not None and word[1:2] not in ("+", "-"):
         return -special if word[0] == "-" else special
     if not _NUMBER.fullmatch(word):
         raise invalid(type_name, text)
@@ -126,6 +126,11 @@ def read_bytes(text: str) -> bytes:
         raise invalid("bytea", text)
     escape = re.compile(rb"\\(\\|[0-3][0-7]{2})")
     return escape.sub(lambda m: b"\\" if m[1] == b"\\" else bytes([int(m[1], 8)]), text.encode())
+
+
+def padded_bytes(length: int, text: str) -> bytes:
+    """Return the bytes of text of type character, with its blanks."""
+    return read_bytes(text.ljust(length))
 
 
 def limited_text(type_name: str, length: int, explicit: bool, text: str) -> str:

@@ -110,12 +110,12 @@ def meaningful(entry: Function, position: int, rng: random.Random) -> str | None
     return rng.choice(choices)
 
 
-def call_text(name: str, arguments: Sequence[str]) -> str:
-    """Return a call as SQL text."""
+def call_text(name: str, arguments: Sequence[str], by_unicode: bool = True) -> str:
+    """Return a call as SQL text; functions of letters get a collation that knows all letters."""
     if name == "extract":
         field, source = arguments
         return f"pg_catalog.extract({field}, {source})"
-    if name in BY_CASE and len(arguments) > 1 or name in CASES:
+    if by_unicode and (name in CASES or (name in BY_CASE and len(arguments) > 1)):
         arguments = [f'({arguments[0]} COLLATE "C.utf8")', *arguments[1:]]
     if name == "array":
         return f"ARRAY[{', '.join(arguments)}]"

@@ -65,7 +65,7 @@ def concrete_types(entry: Function, rng: random.Random) -> list[SqlType]:
                 chosen.append(anything)
             case "anyarray":
                 chosen.append(array_of(anything))
-            case "any":
+            case "any" | "anynonarray":
                 chosen.append(rng.choice([INTEGER, DATE, BOOLEAN, DOUBLE] + ([TEXT] if entry.variadic else [])))
             case "character":
                 chosen.append(char(rng.choice([3, 8])))
