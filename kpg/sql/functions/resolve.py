@@ -217,6 +217,8 @@ def argument_types_of(parameters: Sequence[SqlType], types: Sequence[SqlType]) -
     if element == UNKNOWN:
         error = TypeMismatch("could not determine the type of the argument", hint="Cast it to the type that you mean.")
         raise with_sqlstate("42804", error)
+    if element is not None and element.element is not None and any(p.name == "anyarray" for p in parameters):
+        raise with_sqlstate("42704", TypeMismatch(f"there are no arrays of {element}"))
     chosen = []
     for parameter, type_ in zip(parameters, types, strict=True):
         if element is not None and parameter.name in ("anyelement", "anycompatible"):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from kpg.errors import NotSupported
 from kpg.sql.functions import array_values
 from kpg.sql.functions.building import distinct, values
 from kpg.sql.functions.cast_rules import ANY_ARRAY, ANY_COMPATIBLE, ANY_ELEMENT
 from kpg.sql.functions.function import Function
 from kpg.sql.functions.sql_comparison import COMPARISONS
+from kpg.sql.sql_states import with_sqlstate
 from kpg.sql.sql_types import BOOLEAN, INTEGER, TEXT, SqlType, array_of
 
 
@@ -26,6 +28,8 @@ def _element(types: Sequence[SqlType]) -> SqlType:
 
 
 def _array(types: Sequence[SqlType]) -> SqlType:
+    if types[0].element is not None:
+        raise with_sqlstate("0A000", NotSupported("arrays of several dimensions are not supported"))
     return array_of(types[0])
 
 

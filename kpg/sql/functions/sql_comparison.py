@@ -1,16 +1,15 @@
-"""Comparisons: = <> < <= > >=, least and greatest, nullif."""
+"""Comparisons: = <> < <= > >=, least and greatest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from kpg.columns.expression import Expression, FunctionCall, Literal
+from kpg.columns.expression import Expression, FunctionCall
 from kpg.sql.functions.cast_rules import ANY_COMPATIBLE, NUMERIC
 from kpg.sql.functions.function import Build, Function
 from kpg.sql.functions.sql_arithmetic import FLOATS, INTEGERS
 from kpg.sql.functions.sql_casts import build_cast
-from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.sql_types import (
     BOOLEAN,
     BYTEA,
@@ -64,11 +63,6 @@ def _extreme(op: str) -> Build:
     return build
 
 
-def _null_if(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
-    left, right = arguments
-    return FunctionCall("when", (left == right, Literal(None).cast(engine_type(result)), left))
-
-
 def _first(types: Sequence[SqlType]) -> SqlType:
     return types[0]
 
@@ -79,5 +73,4 @@ FUNCTIONS: Final = (
     *(Function(op, (JSONB, JSONB), BOOLEAN, comparison_build(COMPARISONS[op]), total=True) for op in ("=", "<>")),
     Function("greatest", (ANY_COMPATIBLE,), _first, _extreme("max_of"), variadic=True, total=True),
     Function("least", (ANY_COMPATIBLE,), _first, _extreme("min_of"), variadic=True, total=True),
-    Function("nullif", (ANY_COMPATIBLE, ANY_COMPATIBLE), _first, _null_if, total=True),
 )  # fmt: skip

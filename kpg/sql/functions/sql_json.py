@@ -9,7 +9,7 @@ from typing import Any, Final
 from kpg.columns.expression import Expression, Literal
 from kpg.sql.functions import json_values
 from kpg.sql.functions.building import distinct, values, volatile
-from kpg.sql.functions.cast_rules import ANY
+from kpg.sql.functions.cast_rules import ANY, ANY_ELEMENT
 from kpg.sql.functions.function import Function
 from kpg.sql.functions.sql_text import type_names
 from kpg.sql.functions.uuid_lanes import uuid_lanes
@@ -42,7 +42,7 @@ FUNCTIONS: Final = (
     Function("jsonb_extract_path_text", (JSONB, TEXT), TEXT, distinct(json_values.text_at_steps, null=True),
              variadic=True),
     Function("jsonb_strip_nulls", (JSONB,), JSONB, distinct(json_values.without_nulls)),
-    Function("to_jsonb", (ANY,), JSONB, distinct(json_values.to_jsonb, by_types=_type_name)),
+    Function("to_jsonb", (ANY_ELEMENT,), JSONB, distinct(json_values.to_jsonb, by_types=_type_name)),
     Function("jsonb_build_array", (ANY,), JSONB, values(json_values.build_array, by_types=type_names), variadic=True),
     Function("jsonb_build_object", (ANY,), JSONB, values(json_values.build_object, by_types=type_names),
              variadic=True),

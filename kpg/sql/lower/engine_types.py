@@ -12,7 +12,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from kpg.columns.schema import BINARY, BOOL, DATE, FLOAT64, INT64, STRING, TIMESTAMP, Type, array_of, decimal
+from kpg.columns.schema import (
+    BINARY,
+    BOOL,
+    DATE,
+    FLOAT64,
+    INT64,
+    INTERVAL,
+    JSONB,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UUID,
+    Type,
+    array_of,
+    decimal,
+)
 from kpg.errors import TypeMismatch
 from kpg.sql import sql_types
 from kpg.sql.functions.cast_rules import DEFAULT_NUMERIC
@@ -32,14 +48,12 @@ FIXED_TYPES: Final = {
     "unknown": STRING,
     "bytea": BINARY,
     "date": DATE,
+    "time without time zone": TIME,
+    "timestamp without time zone": TIMESTAMP_NTZ,
     "timestamp with time zone": TIMESTAMP,
-}
-NAMED_TYPES: Final = {
-    "time without time zone": "time",
-    "timestamp without time zone": "timestamp_ntz",
-    "interval": "interval",
-    "uuid": "uuid",
-    "jsonb": "jsonb",
+    "interval": INTERVAL,
+    "uuid": UUID,
+    "jsonb": JSONB,
 }
 SQL_TYPES: Final = {
     "int64": sql_types.BIGINT,
@@ -69,10 +83,7 @@ def engine_type(type_: SqlType, *, nullable: bool = True) -> Type:
         return fixed.optional(nullable)
     if type_.element is not None:
         return array_of(engine_type(type_.element)).optional(nullable)
-    kind = NAMED_TYPES.get(type_.name)
-    if kind is None:
-        raise TypeMismatch(f"no column holds the type {type_}")
-    return Type(kind, nullable)
+    raise TypeMismatch(f"no column holds the type {type_}")
 
 
 def sql_type(type_: Type) -> SqlType:
