@@ -19,7 +19,7 @@ _NAMED_WIDTH: Final = 9  # names of months and days are padded to it
 _JULIAN_ORDINAL: Final = 1_721_425  # the Julian day before 0001-01-01
 
 
-class Clock(NamedTuple):
+class ShownFields(NamedTuple):
     """The fields of a moment or an interval that templates show."""
 
     year: int
@@ -33,54 +33,54 @@ class Clock(NamedTuple):
     with_zone: bool
 
 
-def _iso(clock: Clock) -> tuple[int, int, int]:
+def _iso(clock: ShownFields) -> tuple[int, int, int]:
     if clock.date is None:
         raise ValueError("invalid value: an interval has no such field, not supported")
     year, week, day = clock.date.isocalendar()
     return year, week, day
 
 
-def _date(clock: Clock) -> datetime.date:
+def _date(clock: ShownFields) -> datetime.date:
     if clock.date is None:
         raise ValueError("invalid value: an interval has no such field, not supported")
     return clock.date
 
 
-def _day_of_year(clock: Clock) -> int:
+def _day_of_year(clock: ShownFields) -> int:
     return _date(clock).timetuple().tm_yday
 
 
-def _half(letters: str) -> Callable[[Clock], str]:
+def _half(letters: str) -> Callable[[ShownFields], str]:
     return lambda clock: letters[: len(letters) // 2] if clock.hour % 24 < 12 else letters[len(letters) // 2 :]
 
 
-def _fraction(digits: int) -> Callable[[Clock], int]:
+def _fraction(digits: int) -> Callable[[ShownFields], int]:
     return lambda clock: int(clock.microsecond // 10 ** (6 - digits))
 
 
-def _era(form: str, clock: Clock) -> str:
+def _era(form: str, clock: ShownFields) -> str:
     _date(clock)
     return form.translate(str.maketrans("BCbc", "ADad"))
 
 
-def _half_day_hour(clock: Clock) -> int:
+def _half_day_hour(clock: ShownFields) -> int:
     return (clock.hour - 1) % 12 + 1
 
 
-def _month_name(clock: Clock) -> str:
+def _month_name(clock: ShownFields) -> str:
     return MONTHS[_date(clock).month - 1]
 
 
-def _day_name(clock: Clock) -> str:
+def _day_name(clock: ShownFields) -> str:
     return _DAYS[_date(clock).weekday()]
 
 
-def _named(name: Callable[[Clock], str], case: Callable[[str], str], length: int | None = None) -> Any:
+def _named(name: Callable[[ShownFields], str], case: Callable[[str], str], length: int | None = None) -> Any:
     return (lambda clock: case(name(clock))[:length]), _NAMED_WIDTH if length is None else 0
 
 
 # A pattern's value: a number and its width with leading zeros, or a text and its width with trailing blanks.
-_PATTERNS: Final[dict[str, tuple[Callable[[Clock], Any], int]]] = {
+_PATTERNS: Final[dict[str, tuple[Callable[[ShownFields], Any], int]]] = {
     "HH24": (lambda c: c.hour, 2), "HH12": (_half_day_hour, 2), "HH": (_half_day_hour, 2),
     "MI": (lambda c: c.minute, 2), "SSSSS": (lambda c: (c.hour * 60 + c.minute) * 60 + c.second, 0),
     "SSSS": (lambda c: (c.hour * 60 + c.minute) * 60 + c.second, 0), "SS": (lambda c: c.second, 2),
@@ -134,11 +134,11 @@ def _tokens(template: str) -> tuple[tuple[str, str, bool, str], ...]:
     return tuple(found)
 
 
-def _definition(name: str) -> tuple[Callable[[Clock], Any], int]:
+def _definition(name: str) -> tuple[Callable[[ShownFields], Any], int]:
     return _PATTERNS[name] if name in _PATTERNS else _PATTERNS[name.upper()]
 
 
-def _show(clock: Clock, template: str) -> str | None:
+def _show(clock: ShownFields, template: str) -> str | None:
     shown = []
     for kind, text, trims, suffix in _tokens(template):
         if kind == "text":
@@ -165,7 +165,7 @@ def show_moment(type_name: str, moment: datetime.datetime, template: str) -> str
     if not template:
         return None
     fields = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, moment.microsecond)
-    return _show(Clock(*fields, moment.date(), type_name.endswith("with time zone")), template)
+    return _show(ShownFields(*fields, moment.date(), type_name.endswith("with time zone")), template)
 
 
 def show_interval(interval: Any, template: str) -> str | None:
@@ -179,7 +179,7 @@ def show_interval(interval: Any, template: str) -> str | None:
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
     fields = (years * sign, months * sign, interval.days)
     clock = tuple(clock_sign * part for part in (hours, minutes, rest, micros))
-    return _show(Clock(*fields, *clock, None, False), template)  # type: ignore[call-arg]
+    return _show(ShownFields(*fields, *clock, None, False), template)  # type: ignore[call-arg]
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
