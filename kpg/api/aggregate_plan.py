@@ -12,6 +12,7 @@ parts by the key is therefore complete. A single part is not joined.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kpg.api.join_forms import widened
@@ -19,7 +20,8 @@ from kpg.api.row_order import first_rows, order_of_keys
 from kpg.columns.bind import bind
 from kpg.columns.column_aggregates import SCANNED, SUMMED, ColumnAggregate, as_aggregate
 from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, wrap
-from kpg.columns.schema import BOOL, FLOAT64, INT64, Schema, Type, decimal
+from kpg.columns.order_key import OrderKey
+from kpg.columns.schema import BOOL, FLOAT64, INT64, Schema, Type, array_of, decimal
 from kpg.columns.wide_integers import MAX_DIGITS
 from kpg.errors import BadPlan, TypeMismatch
 from kpg.plan import nodes
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 Member = tuple[str, ColumnAggregate, str]  # the name of the result, the aggregate, and the column of its values
 SumRequest = tuple[str, str, Type | None]  # a kind, the column of its values, and the type of the result if given
 NO_COLUMN = ""  # of an aggregate of rows
+COUNTS = " counts"  # the column that tells whether a row counts, if null does not tell it; also the option that says so
 VALUE = " value"  # the column of the values that an extreme or a scan reads
 
 
@@ -73,7 +76,8 @@ def _part_of(name: str, aggregate: ColumnAggregate, column: str) -> Hashable:
         return ("sums", column if aggregate.distinct else None)
     if aggregate.kind in SCANNED:
         order = tuple((key.expression.structure(), key.descending, key.nulls_last) for key in aggregate.order)
-        return ("scan", column, aggregate.distinct, order)
+        kept = None if aggregate.where is None or aggregate.kind != "array_agg" else wrap(aggregate.where).structure()
+        return ("scan", column, aggregate.distinct, order, aggregate.kind == "array_agg", kept)
     return ("extreme", name)
 
 
@@ -93,7 +97,7 @@ class ComputedColumns:
             return NO_COLUMN if where is None else self.of(where)
         type_ = self.type_of(argument)
         _check(aggregate, type_)
-        if where is not None:
+        if where is not None and aggregate.kind != "array_agg":  # an array has nulls, too
             argument = FunctionCall("when", (where, argument, Literal(None).cast(type_)))
         return self.of(argument)
 
@@ -209,9 +213,15 @@ def _exact_result(kind: str, column: str, type_: Type, returns: Type) -> Type:
 def _scan(rows: Collection, keys: tuple[str, ...], members: list[Member]) -> Collection:
     """Return statistics of the values of one column, in one order."""
     _, first, column = members[0]
-    order = order_of_keys(rows, keys, first.order)
+    by = (*first.order, OrderKey(ColumnReference(column))) if first.kind == "array_agg" else first.order
+    order = order_of_keys(rows, keys, by)
+    computed = {**order.hidden, VALUE: ColumnReference(column)}
     deciding = [name.removeprefix("-") for name in order.columns]
-    inner = rows.with_columns(**order.hidden, **{VALUE: ColumnReference(column)}).select(*keys, *deciding, VALUE)
+    if first.kind == "array_agg" and first.where is not None:
+        computed[COUNTS] = FunctionCall("when", (wrap(first.where), Literal(True), Literal(False)))
+        deciding.insert(0, COUNTS)
+        members = [(name, replace(aggregate, option=COUNTS), of) for name, aggregate, of in members]
+    inner = rows.with_columns(**computed).select(*keys, *deciding, VALUE)
     if first.distinct:
         inner = inner.distinct()
     type_ = inner.schema.type_of(VALUE)
@@ -241,4 +251,4 @@ def statistic_type(aggregate: ColumnAggregate, type_: Type) -> Type:
         return FLOAT64.optional(type_.nullable or aggregate.option == "sample")
     if aggregate.option.startswith("between"):
         return FLOAT64.optional(type_.nullable)
-    return type_
+    return array_of(type_).optional(aggregate.where is not None) if aggregate.kind == "array_agg" else type_

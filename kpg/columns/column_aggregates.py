@@ -1,7 +1,7 @@
 """Aggregates of an expression over the rows of a group, as users write them: `col("price").sum(where=col("n") > 0)`.
 
-A `ColumnAggregate` is a description, as an expression is; `Group.aggregate` computes it. All of them skip nulls. Where
-no value is left, counts are 0 and the others null. With `where`, only rows count on which the condition is true;
+A `ColumnAggregate` is a description, as an expression is; `Group.aggregate` computes it. All but array_agg skip nulls.
+Where no value is left, counts are 0 and the others null. With `where`, only rows count on which the condition is true;
 with `distinct`, equal values count once.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kpg.columns.expression import Expression
 
 SUMMED: Final = ("count", "sum", "avg", "all", "any")  # maintained in sums: a change costs what it touches
-SCANNED: Final = ("quantile", "mode", "variance", "stddev", "string_agg")  # computed from all values of a group
+SCANNED: Final = ("quantile", "mode", "variance", "stddev", "string_agg", "array_agg")  # read all values of a group
 KINDS: Final = (*SUMMED, "min", "max", *SCANNED, "count_distinct")
 
 
@@ -124,6 +124,12 @@ class AggregateMethods:
         if keys and distinct:
             raise BadPlan("string_agg() of distinct values has their own order", hint="Leave out the order.")
         return ColumnAggregate("string_agg", _expression(self), where, distinct, separator, keys)
+
+    def array_agg(
+        self, *, order: OrderBy | Iterable[OrderBy] = (), where: Any = None, distinct: bool = False
+    ) -> ColumnAggregate:
+        """Return all values as an array, nulls too, in the given order or else in their own with nulls last."""
+        return ColumnAggregate("array_agg", _expression(self), where, distinct, "", order_keys_of(order))
 
 
 def count_rows(*, where: Any = None) -> ColumnAggregate:

@@ -1,4 +1,4 @@
-"""Statistics of the values of a group: quantile, mode, variance, standard deviation and joined text.
+"""Statistics of the values of a group: quantile, mode, variance, standard deviation, joined text and arrays.
 
     rows of a group: (order columns ..., value), count   →   one row with all requested statistics of the value
 
@@ -32,6 +32,8 @@ from kpg.operators.error_rows import ErrorRows, OperatorId
 from kpg.operators.python_reducer import NO_FAILURE
 from kpg.operators.text_ranks import order_by_value
 from kpg.trace.key_history import KeyHistory
+
+MAX_ARRAY_LENGTH: Final = 1 << 20  # elements of one array: a group must not exhaust memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,10 @@ class StatisticsReducer:
         """Return the values that count, in their order, and their counts."""
         slot = self.values.slots[-1]
         kept = counts > 0
-        if self.values.types[-1].nullable:
+        first = self.statistics[0]
+        if first.kind == "array_agg":  # nulls are elements; whether a row counts may be in its first column
+            kept &= rows[0] == 1 if first.option else kept
+        elif self.values.types[-1].nullable:
             kept &= ~is_null(rows[slot])
         rows, counts = rows[:, kept], counts[kept]
         if any(self.descending) or any(type_.is_symbolic for type_ in self.values.types):
@@ -184,6 +189,12 @@ def _joined_text(values: Ints, counts: Ints, type_: Type, wanted: Statistic, sym
     return encode_value(wanted.type_, wanted.option.join(repeated), symbols)
 
 
+def _array(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbols: Symbols) -> int:
+    if int(counts.sum()) > MAX_ARRAY_LENGTH:
+        raise ValueError(f"array longer than {MAX_ARRAY_LENGTH:,}")
+    return encode_value(wanted.type_, decode_list(type_, values.repeat(counts, axis=-1), symbols), symbols)
+
+
 STATISTICS: Final[dict[str, Compute]] = {
     "quantile": _quantile,
     "median": _median,
@@ -191,4 +202,5 @@ STATISTICS: Final[dict[str, Compute]] = {
     "variance": _variance,
     "stddev": _variance,
     "string_agg": _joined_text,
+    "array_agg": _array,
 }

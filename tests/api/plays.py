@@ -184,7 +184,7 @@ def snapshot(db: Any, outputs: dict[str, Any], into: dict[str, list[tuple[Time, 
         except kpg.DataError as error:
             into[name].append((db.sealed.elements[0], error))
             continue
-        rows = [column.to_pylist() for column in table.columns]
+        rows = [[tuple(v) if isinstance(v, list) else v for v in column.to_pylist()] for column in table.columns]
         into[name].append((db.sealed.elements[0], {row[:-1]: row[-1] for row in zip(*rows, strict=True)}))
 
 

@@ -101,6 +101,23 @@ SCANS = {
     "variance": (col("x").variance(), of_values(some(lambda v: float(statistics.pvariance(v))), X)),
     "text": (col("s").string_agg(", "), of_values(some(", ".join), S)),
     "different text": (col("s").string_agg("", distinct=True), of_values(some(distinct("".join)), S)),
+    "array": (col("x").array_agg(), lambda rows: some(tuple)(sorted((row[X] for row in rows), key=nulls_last))),
+    "different array": (
+        col("s").array_agg(distinct=True),
+        lambda rows: some(tuple)(sorted({row[S] for row in rows}, key=nulls_last)),
+    ),
+    "ordered array": (
+        col("s").array_agg(order=col("f").desc(), where=col("p")),
+        lambda rows: some(tuple)(
+            [
+                row[S]
+                for row in sorted(
+                    (row for row in rows if row[P] is True),
+                    key=lambda row: (row[F] is None, -(row[F] or 0), nulls_last(row[S])),
+                )
+            ]
+        ),
+    ),
     "ordered text": (
         col("s").string_agg("/", order=[col("x").desc(nulls_last=False), "f"]),
         lambda rows: some("/".join)(
