@@ -32,6 +32,7 @@ SESSION_FUNCTIONS: Final = frozenset(
     "current_user current_role session_user user current_catalog current_schema current_time".split()
 )
 SEQUENCE_FUNCTIONS: Final = frozenset({"nextval", "currval", "setval", "lastval"})
+TEMPORAL_FUNCTIONS: Final = frozenset({"mz_now"})  # compared with a column, they make a temporal filter
 
 
 class CallBinder(ScalarBinder):
@@ -47,6 +48,8 @@ class CallBinder(ScalarBinder):
         if is_table_function(name):
             hint = f"Write it in FROM: FROM …, {name}(…) AS {name}."
             raise not_supported(f"{name}, a function that returns rows, as a value", span, hint=hint)
+        if name in TEMPORAL_FUNCTIONS:
+            raise not_supported(f"a temporal filter ({name})", span)
         if name in SESSION_FUNCTIONS or name in SEQUENCE_FUNCTIONS:
             raise not_supported(f"function {name}", span)
         is_star = any(isinstance(argument, exp.Star) for argument in arguments)

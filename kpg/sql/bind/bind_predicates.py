@@ -15,17 +15,20 @@ from kpg.sql.bind.coercions import as_boolean, function_call, resolved, unified
 from kpg.sql.bind.scalar_binder import ScalarBinder
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import not_supported, sql_failure
+from kpg.sql.relational.relations import Project
 from kpg.sql.relational.scalars import (
     TRUE,
     And,
     AnyRow,
     Case,
+    Column,
     Constant,
     IsNull,
     Not,
     Or,
     SameValue,
     Scalar,
+    SubqueryValue,
     conjunction,
 )
 from kpg.sql.sql_types import BOOLEAN
@@ -78,7 +81,19 @@ class PredicateBinder(ScalarBinder):
         left, right = self.context.take(node, "this", "expression")
         if isinstance(right, (exp.Any, exp.All)):
             return self.quantified(operator, left, right, node)
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Subquery):
+            return self.compared_with_row(operator, left, right, node)
         return self.compare(operator, self.row_of(left), self.row_of(right), self.context.span(node))
+
+    def compared_with_row(self, operator: str, left: exp.Tuple, right: exp.Subquery, node: exp.Expr) -> Scalar:
+        """Bind `(a, b) = (SELECT x, y …)`: the comparison for the one row of the subquery, null if it has none."""
+        row, query, span = self.row_of(left), self.subquery(right), self.context.span(node)
+        if len(query.names) != len(row):
+            problem = "too many" if len(query.names) > len(row) else "too few"
+            raise sql_failure(ParseError, f"subquery has {problem} columns", span, "42601")
+        value = self.compare(operator, row, tuple(map(value_of, query.columns)), span)
+        column = Column("compared", BOOLEAN)
+        return SubqueryValue(Project((column,), query.rows(), (value,)), column, type=BOOLEAN, span=span)
 
     def row_of(self, node: exp.Expr) -> tuple[Scalar, ...]:
         """Return the values of a row; a value is a row of one."""

@@ -23,7 +23,7 @@ from kpg.sql.bind.common_tables import CommonTables
 from kpg.sql.bind.name_scopes import NamedValue, NameScope, RangeTable
 from kpg.sql.bind.typed_outputs import typed
 from kpg.sql.catalog.entries import SqlCatalog
-from kpg.sql.parse.sql_failures import not_supported, sql_failure
+from kpg.sql.parse.sql_failures import bounded_depth, not_supported, sql_failure
 from kpg.sql.parse.sql_statements import DeleteStatement, InsertStatement, SyntaxTree, UpdateStatement
 from kpg.sql.relational.references import all_scalars, referenced_columns
 from kpg.sql.relational.relations import Query
@@ -54,8 +54,9 @@ def bind_query(
     query refuses functions whose value changes by itself, such as random() and now().
     """
     context = context_of(tree, catalog, parameters, standing)
-    query = typed(bind_query_node(tree.node, NameScope(None, CommonTables()), context)).query()
-    verify_query(query)
+    with bounded_depth(tree.span):
+        query = typed(bind_query_node(tree.node, NameScope(None, CommonTables()), context)).query()
+        verify_query(query)
     return query
 
 
@@ -80,11 +81,9 @@ def bind_scalar(
         scope.tables.append(RangeTable(table.table, columns))
         scope.visible += columns
         scope.owned |= set(table.columns)
-    scalar = (
-        resolved(ExpressionBinder(scope, context).bind(tree.node))
-        if target is None
-        else coerce(ExpressionBinder(scope, context).bind(tree.node), target, "assignment", tree.span)
-    )
+    with bounded_depth(tree.span):
+        bound = ExpressionBinder(scope, context).bind(tree.node)
+    scalar = resolved(bound) if target is None else coerce(bound, target, "assignment", tree.span)
     check_clause(scalar, clause, tree)
     return scalar
 
@@ -100,22 +99,25 @@ def check_clause(scalar: Scalar, clause: Clause, tree: SyntaxTree) -> None:
 
 def bind_insert(statement: InsertStatement, catalog: SqlCatalog, parameters: Parameters | None = None) -> BoundInsert:
     """Bind INSERT: its rows in the columns of the table, what a conflict does, and what it returns."""
-    bound = InsertBinder(statement, context_of(statement, catalog, parameters, False)).bind()
-    verify_relation(bound.rows)
+    with bounded_depth(statement.span):
+        bound = InsertBinder(statement, context_of(statement, catalog, parameters, False)).bind()
+        verify_relation(bound.rows)
     return bound
 
 
 def bind_update(statement: UpdateStatement, catalog: SqlCatalog, parameters: Parameters | None = None) -> BoundUpdate:
     """Bind UPDATE: old and new rows of all matches, and what it returns."""
-    bound = UpdateBinder(statement, context_of(statement, catalog, parameters, False)).bind()
-    verify_relation(bound.rows)
+    with bounded_depth(statement.span):
+        bound = UpdateBinder(statement, context_of(statement, catalog, parameters, False)).bind()
+        verify_relation(bound.rows)
     return bound
 
 
 def bind_delete(statement: DeleteStatement, catalog: SqlCatalog, parameters: Parameters | None = None) -> BoundDelete:
     """Bind DELETE: the rows to delete, and what it returns."""
-    bound = DeleteBinder(statement, context_of(statement, catalog, parameters, False)).bind()
-    verify_relation(bound.rows)
+    with bounded_depth(statement.span):
+        bound = DeleteBinder(statement, context_of(statement, catalog, parameters, False)).bind()
+        verify_relation(bound.rows)
     return bound
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from kpg.errors import NotSupported, ProgramError
@@ -36,6 +38,16 @@ def sql_failure(
     error = failure(kind, what, position_of(span), detail=detail, hint=hint)
     error.sqlstate = sqlstate
     return error
+
+
+@contextmanager
+def bounded_depth(span: Span) -> Iterator[None]:
+    """Turn the end of Python's stack into an error of the statement."""
+    try:
+        yield
+    except RecursionError:
+        what = "the statement is nested too deeply"
+        raise sql_failure(ProgramError, what, span, "54001", hint="Split it into several views.") from None
 
 
 def not_supported(what: str, span: Span | None, *, hint: str | None = None) -> NotSupported:

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from kpg.query.source_text import SourceText
 from kpg.sql.parse.change_rules import ChangeRules
 from kpg.sql.parse.postgres_tokens import folded, is_word, tokenize
+from kpg.sql.parse.sql_failures import bounded_depth
 from kpg.sql.parse.sql_statements import (
     AnyStatement,
     ExplainStatement,
@@ -78,7 +79,8 @@ class StatementRules(ChangeRules):
 
     def whole(self, rule: Callable[[StatementRules], Parsed]) -> Parsed:
         """Parse all tokens by one rule."""
-        parsed = rule(self)
+        with bounded_depth(self.span(self._curr)):
+            parsed = rule(self)
         if self._curr:
             self.unexpected()
         if self.deferred:

@@ -56,13 +56,6 @@ class Constant(Scalar):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter(Scalar):
-    """A value that the caller supplies when the query runs."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class ScalarCall(Scalar):
     """A function or operator of the function table applied to arguments of the types that it takes."""
 

@@ -43,7 +43,6 @@ from kpg.sql.relational.scalars import (
     IsNull,
     Not,
     Or,
-    Parameter,
     SameValue,
     Scalar,
     ScalarCall,
@@ -202,8 +201,6 @@ class RelationPrinter:
                 return self.column(scalar.column)
             case Constant():
                 return "null" if scalar.value is None else repr(scalar.value)
-            case Parameter():
-                return f":{scalar.name}"
             case ScalarCall():
                 return self.call(scalar)
             case Cast():
@@ -247,7 +244,7 @@ class RelationPrinter:
     def part(self, scalar: Scalar) -> str:
         """Return an operand, in parentheses if it has operands itself."""
         text = self.scalar(scalar)
-        simple = isinstance(scalar, (ColumnValue, Constant, Parameter, Coalesce, Case, Cast))
+        simple = isinstance(scalar, (ColumnValue, Constant, Coalesce, Case, Cast))
         is_function = isinstance(scalar, ScalarCall) and scalar.function.name[0].isalpha()
         return text if simple or is_function else f"({text})"
 

@@ -159,6 +159,7 @@ def test_scalars_know_the_text_that_they_were_written_as(catalog):
     ("SELECT generate_series(1, 2)", "a function that returns rows"), ("SELECT r FROM r", "a whole row"),
     ("SELECT (1, 2)", "a row as a value"), ("SELECT (ARRAY[1])[1:2]", "a slice"), ("SELECT current_user", "_user"),
     ("SELECT t COLLATE \"de\" FROM r", "COLLATE de"), ("SELECT nextval('x')", "nextval"),
+    ("SELECT a FROM r WHERE n < mz_now()", "a temporal filter"), ("SELECT sum(a) OVER w FROM r", "a window function"),
 ])  # fmt: skip
 def test_what_the_binder_lacks_is_refused_by_name(catalog, text, name):
     with pytest.raises(kpg.NotSupported, match=name) as caught:
@@ -184,3 +185,16 @@ def test_an_error_names_what_is_near(catalog, text, hint):
     with pytest.raises(kpg.ProgramError) as caught:
         catalog.bind(text)
     assert hint in caught.value.hint and "^" in caught.value.detail
+
+
+def test_deep_nesting_is_an_error_of_the_statement(catalog):
+    for text in (f"SELECT {'(' * 5000}1{')' * 5000}", f"SELECT {' + '.join(['a'] * 5000)} FROM r"):
+        with pytest.raises(kpg.ProgramError, match="nested too deeply") as caught:
+            catalog.bind(text)
+        assert caught.value.sqlstate == "54001"
+
+
+def test_many_terms_of_logic_and_long_lists_are_not_deep(catalog):
+    terms = " OR ".join(f"a = {number}" for number in range(3000))
+    assert catalog.bind(f"SELECT id FROM r WHERE {terms}").names == ("id",)
+    assert catalog.bind(f"SELECT id FROM r WHERE a IN ({', '.join(map(str, range(3000)))})").names == ("id",)
