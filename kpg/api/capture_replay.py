@@ -19,8 +19,8 @@ import pyarrow as pa
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.capture import FORMAT, VERSION, ChecksumFile, Path
-from kpg.columns.schema import Schema
-from kpg.errors import Corrupt, DataError, SchemaMismatch, Unavailable
+from kpg.columns.schema import Type, parse_arrow
+from kpg.errors import Corrupt, DataError, SchemaMismatch, TypeMismatch, Unavailable
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database, Input
@@ -143,19 +143,28 @@ def replay_into(db: Database, path: Path, into: Input, unfinished: bool) -> int:
 
 def check_fits(into: Input, columns: pa.Schema, time: pa.DataType) -> None:
     """Raise if the columns or times of a capture differ from those of an input."""
-    actual, expected = Schema.from_arrow(columns), into.schema
-    if set(actual.names) != set(expected.names) or not all(
-        actual.type_of(name).same(expected.type_of(name)) for name in expected.names
+    expected = into.schema
+    if set(columns.names) != set(expected.names) or not all(
+        holds(expected.type_of(name), columns.field(name).type) for name in expected.names
     ):
-        raise SchemaMismatch(
-            f"the capture does not fit {into.name}", detail=f"Found {actual!r}, expected {expected!r}."
-        )
+        found = ", ".join(f"{field.name}: {field.type}" for field in columns)
+        raise SchemaMismatch(f"the capture does not fit {into.name}", detail=f"Found ({found}), expected {expected!r}.")
     coordinates = into.db.config.coordinates
     if coordinates_of(time) != coordinates:
         raise SchemaMismatch(
             f"the capture does not fit {into.name}",
             detail=f"Its times have {coordinates_of(time)} coordinate(s), those of the db {coordinates}.",
         )
+
+
+def holds(type_: Type, source: pa.DataType) -> bool:
+    """Return whether captured columns of a type have an Arrow type, which may stand for several types, as text does."""
+    if source == type_.to_arrow():
+        return True
+    try:
+        return parse_arrow(source).same(type_)
+    except TypeMismatch:
+        return False
 
 
 def times_of(changes: pa.Table) -> Any:

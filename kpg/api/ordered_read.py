@@ -17,6 +17,7 @@ import pyarrow as pa
 from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.bind import bind
 from kpg.columns.expression import ColumnReference
+from kpg.columns.intervals import span_lanes
 from kpg.columns.lane_values import is_null
 from kpg.columns.order_key import OrderBy, OrderKey, order_keys_of
 from kpg.columns.rows import rows_of
@@ -100,6 +101,8 @@ def _order_lanes(key: OrderKey, schema: Schema, data: Ints, symbols: Symbols) ->
     null = is_null(values)
     if bound.type.is_symbolic:
         (values,) = order_keys(symbols, values)
+    if bound.type.kind == "interval":
+        values = np.concatenate([span_lanes(values), values])
     values = np.atleast_2d(~values if key.descending else values)
     if not bound.type.nullable:
         return list(values)

@@ -20,6 +20,7 @@ from kpg.columns.unfit_values import UnfitValue, show
 
 def encode_value(type_: Type, value: Any, symbols: Symbols) -> int:
     """Return the lane value of one Python value, of a type of one lane; raise UnfitValue or TypeError if unfit."""
+    assert type_.lanes == 1, f"{type_} takes several lanes"
     if value is None:
         if not type_.nullable:
             raise UnfitValue(f"null is not {type_}", null_hint(type_))

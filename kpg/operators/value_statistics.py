@@ -21,7 +21,7 @@ import numpy as np
 from kpg.columns.decode_column import decode_list
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.lane_values import NULL, is_null
-from kpg.columns.scalar_values import encode_value
+from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.text import MAX_TEXT_LENGTH
@@ -114,7 +114,7 @@ def _quantile(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbol
     exact = float(fraction) * (size - 1)
     places = [math.floor(exact), math.ceil(exact)]
     low, high = map(float, decode_list(type_, values[..., np.searchsorted(ends, places, side="right")], symbols))
-    return encode_value(
+    return encode_lanes(
         wanted.type_, low if places[0] == places[1] else low + (high - low) * (exact - places[0]), symbols
     )
 
@@ -133,11 +133,11 @@ def _variance(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbol
     decoded = decode_list(type_, values, symbols)
     if wanted.type_.kind == "decimal":
         exact = variance_ratio(decoded, counts.tolist(), sample)
-        return NULL if exact is None else encode_value(wanted.type_, rounded(exact, wanted), symbols)
+        return NULL if exact is None else encode_lanes(wanted.type_, rounded(exact, wanted), symbols)
     variance = variance_of_values(decoded, counts.tolist(), sample)
     if variance is None:
         return NULL
-    return encode_value(wanted.type_, math.sqrt(variance) if wanted.kind == "stddev" else variance, symbols)
+    return encode_lanes(wanted.type_, math.sqrt(variance) if wanted.kind == "stddev" else variance, symbols)
 
 
 def rounded(variance: Fraction, wanted: Statistic) -> Decimal:
@@ -180,19 +180,19 @@ def variance_of_values(values: Sequence[Any], counts: Sequence[int], sample: boo
         return math.inf
 
 
-def _joined_text(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbols: Symbols) -> int:
+def _joined_text(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbols: Symbols) -> Any:
     texts = decode_list(type_, values, symbols)
     length = sum((len(text) + len(wanted.option)) * count for text, count in zip(texts, counts.tolist(), strict=True))
     if length > MAX_TEXT_LENGTH:
         raise ValueError(f"text longer than {MAX_TEXT_LENGTH:,}")
     repeated = [text for text, count in zip(texts, counts.tolist(), strict=True) for _ in range(count)]
-    return encode_value(wanted.type_, wanted.option.join(repeated), symbols)
+    return encode_lanes(wanted.type_, wanted.option.join(repeated), symbols)
 
 
-def _array(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbols: Symbols) -> int:
+def _array(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbols: Symbols) -> Any:
     if int(counts.sum()) > MAX_ARRAY_LENGTH:
         raise ValueError(f"array longer than {MAX_ARRAY_LENGTH:,}")
-    return encode_value(wanted.type_, decode_list(type_, values.repeat(counts, axis=-1), symbols), symbols)
+    return encode_lanes(wanted.type_, decode_list(type_, values.repeat(counts, axis=-1), symbols), symbols)
 
 
 STATISTICS: Final[dict[str, Compute]] = {
