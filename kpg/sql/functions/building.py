@@ -1,6 +1,5 @@
 """Ways to write the `build` of a function: how its expression is made from its arguments.
 
-    operation("==")              an operator or function of the engine
     total(f), lanes(f)           a vectorised function of lanes that never fails, or that returns the failed rows
     distinct(f), values(f)       a function of Python values, once for each distinct combination; `values` gets nulls
 
@@ -14,22 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from kpg.columns.expression import Apply, Expression, FunctionCall, Literal
-from kpg.errors import KpgError
 from kpg.sql.functions.function import Build
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.sql_types import SqlType
 
 Options: TypeAlias = Callable[[Sequence[SqlType], SqlType], tuple[Any, ...]]
-
-
-def pending(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
-    """Refuse a function that has a signature, but no computation."""
-    raise KpgError(f"a function that returns {result} is not supported")
-
-
-def operation(op: str, *options: Any) -> Build:
-    """Return the build of a function that is one of the engine's."""
-    return lambda arguments, types, result: FunctionCall(op, tuple(arguments), options)
 
 
 def constant_text(expression: Expression) -> str | None:

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from kpg.columns.expression import Apply, Expression
 from kpg.sql.functions import date_fields, date_lanes, date_values, format_patterns, number_patterns
-from kpg.sql.functions.building import constant_text, distinct, lanes, pending, total, volatile
+from kpg.sql.functions.building import constant_text, distinct, lanes, total, volatile
 from kpg.sql.functions.cast_rules import NUMERIC
 from kpg.sql.functions.function import Build, Function
+from kpg.sql.functions.transaction_clock import moment_build
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.sql_types import (
     BIGINT,
@@ -145,10 +146,10 @@ FUNCTIONS: Final = (
     Function("timezone", (INTERVAL, TIMESTAMP), TIMESTAMPTZ, lanes(date_lanes.offset_to_utc)),
     Function("timezone", (INTERVAL, TIMESTAMPTZ), TIMESTAMP, lanes(date_lanes.offset_to_local)),
     *(Function("isfinite", (a,), BOOLEAN, total(date_lanes.all_finite)) for a in (DATE, *STAMPS, INTERVAL)),
-    *(Function(name, (), TIMESTAMPTZ, pending, stable=True)
+    *(Function(name, (), TIMESTAMPTZ, moment_build, stable=True)
       for name in ("now", "current_timestamp", "transaction_timestamp", "statement_timestamp")),
-    Function("current_date", (), DATE, pending, stable=True),
-    Function("localtimestamp", (), TIMESTAMP, pending, stable=True),
-    Function("localtime", (), TIME, pending, stable=True),
+    Function("current_date", (), DATE, moment_build, stable=True),
+    Function("localtimestamp", (), TIMESTAMP, moment_build, stable=True),
+    Function("localtime", (), TIME, moment_build, stable=True),
     Function("clock_timestamp", (), TIMESTAMPTZ, volatile(date_values.clock_now), volatile=True),
 )  # fmt: skip

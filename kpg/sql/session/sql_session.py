@@ -9,6 +9,7 @@ BEGIN is one epoch: all of it takes effect, or nothing. Texts that were parsed b
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kpg.errors import InUse, ProgramError
 from kpg.query.lower.unit_input import UNIT_INPUT, unit_input
 from kpg.sql.catalog.database_catalog import catalog_of
+from kpg.sql.functions.transaction_clock import fixed_moment
 from kpg.sql.parse import sql_statements as statements
 from kpg.sql.parse.statement_parser import parse_statements
 from kpg.sql.session import sql_errors
@@ -95,7 +97,8 @@ class SqlSession:
                 hint="ROLLBACK, and begin again.",
             )
         try:
-            return HANDLERS[type(statement)](self, statement, parameters)
+            with fixed_moment(datetime.datetime.now(datetime.UTC) if transaction is None else transaction.moment):
+                return HANDLERS[type(statement)](self, statement, parameters)
         except BaseException:
             if transaction is not None and self.transaction is transaction:
                 transaction.failed = True

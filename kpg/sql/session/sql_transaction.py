@@ -11,6 +11,7 @@ changes, is what they do to the table with those changes. So own changes cost th
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -50,6 +51,7 @@ class SqlTransaction:
         self.changes: dict[str, list[TableWrite]] = {}
         self.reads: set[str] = set()  # tables whose change since the start is a conflict
         self.failed = False
+        self.moment = datetime.datetime.now(datetime.UTC)  # the value of now()
         self._reader = f"sql transaction {next(_NUMBERS)}"
         self._db.set_reader(self._reader, self.start - 1)
 
