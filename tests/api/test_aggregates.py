@@ -237,13 +237,13 @@ def test_distinct_and_extreme_values(play):
     check(play, SCHEMAS, queries(OTHERS))
 
 
-@examples(0.2)
+@examples(0.12)
 @given(plays(ROWS, max_size=8, negative=False))
 def test_statistics_of_values(play):
     check(play, SCHEMAS, queries(SCANS))
 
 
-@examples(0.2)
+@examples(0.1)
 @given(plays(ROWS, max_size=8, negative=False))
 def test_aggregates_of_all_rows_and_of_expressions(play):
     check(play, SCHEMAS, GLOBAL)

@@ -1,5 +1,7 @@
 """Every form of a join equals its denotation, with nulls, duplicates, removal and conditions on pairs."""
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,7 +81,7 @@ def test_joins_of_all_forms(play):
     check(play, SCHEMAS, JOINS)
 
 
-@examples(0.3)
+@examples(0.2)
 @given(plays(ROWS, max_size=7, negative=False))
 def test_joins_with_conditions_on_pairs(play):
     check(play, SCHEMAS, CONDITIONS)
@@ -91,10 +93,23 @@ def test_joins_that_read_indexes(play):
     check(play, SCHEMAS, OF_INDEXES)
 
 
-@examples(0.2)
+@examples(0.1)
 @given(plays(ROWS, coordinates=2, largest=2, max_size=5, negative=False))
 def test_joins_of_all_forms_where_times_have_two_coordinates(play):
     check(play, SCHEMAS, JOINS | CONDITIONS)
+
+
+WIDE_SCHEMAS = {"a": {"x": "decimal(38,2)?", "y": "decimal(30,1)"}, "b": {"x": "decimal(38,2)?", "z": "decimal(30,1)"}}
+WIDE_KEYS = st.sampled_from([None, Decimal(-1), Decimal(10) ** 30])
+WIDE_ROWS = {name: st.tuples(WIDE_KEYS, st.sampled_from([Decimal("0.5"), Decimal(10) ** 25])) for name in WIDE_SCHEMAS}
+
+
+@examples(0.1)
+@given(plays(WIDE_ROWS, max_size=6, negative=False))
+def test_joins_of_columns_of_several_lanes(play):
+    of_keys = {f"{how} join": query(how, "x", nulls_equal=False) for how in FORMS}
+    with_condition = {f"{how} join where": query(how, "x", where=col("y") < col("z"), meaning=less) for how in FORMS}
+    check(play, WIDE_SCHEMAS, of_keys | with_condition)
 
 
 @pytest.fixture
