@@ -9,16 +9,26 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kpg.columns.functions import lit, when
 from kpg.sql.functions.function import AggregateFunction, Function, TableFunction
 from kpg.sql.relational import relations as r
 from kpg.sql.relational import scalars as s
 from kpg.sql.sql_types import BIGINT, BOOLEAN
 
 TABLES = {"t": ("a", "b"), "u": ("a", "c"), "w": ("x",)}
+
+
+def quotient(arguments: Sequence[Any], types: Any, result: Any) -> Any:
+    """Build a quotient that fails for a divisor of zero, but not for null."""
+    above, below = arguments
+    null = lit(None).cast("int64?")
+    return when(above.is_null() | below.is_null(), null).otherwise(above // below)
+
+
 ARITHMETIC = {
     "+": Function("+", (BIGINT, BIGINT), BIGINT, lambda args, types, result: args[0] + args[1]),
     "*": Function("*", (BIGINT, BIGINT), BIGINT, lambda args, types, result: args[0] * args[1], total=True),
-    "/": Function("/", (BIGINT, BIGINT), BIGINT, lambda args, types, result: args[0] // args[1]),
+    "/": Function("/", (BIGINT, BIGINT), BIGINT, quotient),
 }
 COMPARISONS = {
     "=": Function("=", (BIGINT, BIGINT), BOOLEAN, lambda args, types, result: args[0] == args[1], total=True),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kpg.sql.lower.aligned_columns import concat_aligned, padded
 from kpg.sql.lower.lower_function_scans import lower_lateral_function
+from kpg.sql.lower.lower_inner_joins import lower_inner_join
 from kpg.sql.lower.lower_mark_joins import lower_mark_join
 from kpg.sql.lower.lower_single_joins import lower_single_join
 from kpg.sql.lower.lowered_relation import LoweredRelation
@@ -25,10 +26,10 @@ def lower_join(lowering: RelationLowering, join: BoundJoin) -> LoweredRelation:
         return lower_lateral_function(lowering, join)
     if join.kind == "mark":
         return lower_mark_join(lowering, join)
+    if join.kind == "inner":
+        return lower_inner_join(lowering, join)
     planned = planned_join(lowering, join)
     match join.kind:
-        case "inner":
-            return planned.pairs
         case "semi":
             return planned.rows_with_pair(0)
         case "anti":

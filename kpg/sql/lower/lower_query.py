@@ -9,6 +9,7 @@ collection have different names.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from kpg.columns.expression import Expression
@@ -36,6 +37,7 @@ from kpg.sql.relational.relations import (
     Values,
     VariableScan,
 )
+from kpg.sql.rewrites.push_filters import parents_of
 from kpg.sql.rewrites.rewrite_query import rewrite_query
 from kpg.sql.rewrites.source_facts import QueryFacts, SourceFacts
 
@@ -59,26 +61,35 @@ LOWERINGS: Final[dict[type[BoundRelation], Any]] = {
 }
 
 
-def lower_query(db: Database, query: Query, sources: Mapping[str, Collection], *, joins: str = "auto") -> Collection:
-    """Return the collection of a query."""
+def lower_query(
+    db: Database,
+    query: Query,
+    sources: Mapping[str, Collection],
+    *,
+    keys: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    joins: str = "auto",
+) -> Collection:
+    """Return the collection of a query. `keys` has the primary keys of sources that the engine does not know."""
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
-    query = rewrite_query(query, facts_of(sources))
-    lowered = RelationLowering(db, sources, table, joins).lower(query.relation)
+    facts = facts_of(sources, keys)
+    query = rewrite_query(query, facts)
+    lowering = RelationLowering(db, sources, table, facts, parents_of(query.relation), joins)
+    lowered = lowering.lower(query.relation)
     values: dict[str, Expression] = {}
     for name, column in zip(query.names, query.relation.columns, strict=True):
         values[free_name(name, values)] = lowered.reference(column)
     return lowered.rows.select(**values)
 
 
-def facts_of(sources: Mapping[str, Collection]) -> QueryFacts:
+def facts_of(sources: Mapping[str, Collection], keys: Mapping[str, tuple[str, ...]]) -> QueryFacts:
     """Return what the collections of the sources say about their rows."""
-    return QueryFacts({name: _facts(source) for name, source in sources.items()})
+    return QueryFacts({name: _facts(source, keys.get(name, ())) for name, source in sources.items()})
 
 
-def _facts(source: Collection) -> SourceFacts:
+def _facts(source: Collection, key: tuple[str, ...]) -> SourceFacts:
     columns = zip(source.schema.names, source.schema.types, strict=True)
     not_null = frozenset(name for name, type_ in columns if not type_.nullable)
-    return SourceFacts(not_null, getattr(source, "key", None) or (), getattr(source, "size", 0))
+    return SourceFacts(not_null, key or getattr(source, "key", None) or (), getattr(source, "size", 0))
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:

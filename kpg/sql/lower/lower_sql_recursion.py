@@ -36,8 +36,9 @@ def lower_recursion(lowering: RelationLowering, node: BoundRecursion) -> Lowered
     """Return the body of a recursion, over its variables at their fixed point."""
     names = ", ".join(entry.variable.name for entry in node.definitions)
     starts_with_base = any(entry.kind != "replace" for entry in node.definitions)
-    limit = None if node.limit is None else max(1, node.limit - starts_with_base)
-    loop = lowering.db.loop(f"the recursion of {names}", limit)
+    loop = lowering.db.loop(f"the recursion of {names}")
+    if node.limit is not None:
+        loop.loop.max_rounds = node.limit - starts_with_base  # the base is the first round
     loop.loop.declarative = all(entry.kind == "union" for entry in node.definitions)
     loop.loop.stops = node.limit is not None and not node.error_at_limit
     schemas = {entry.variable: _schema(entry.variable) for entry in node.definitions}

@@ -15,8 +15,10 @@ from kpg.columns.expression import ColumnReference, Expression
 from kpg.columns.schema import Type
 from kpg.sql.lower.lower_scalars import expression_of
 from kpg.sql.lower.lowered_relation import LoweredRelation
+from kpg.sql.lower.row_estimates import RowEstimates
 from kpg.sql.relational.relations import BoundRelation, RecursiveVariable
 from kpg.sql.relational.scalars import Scalar
+from kpg.sql.rewrites.source_facts import QueryFacts
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -32,9 +34,19 @@ class RelationLowering:
     db: Database
     sources: Mapping[str, Collection]
     table: Mapping[type[BoundRelation], LowerNode]
+    facts: QueryFacts
+    parents: Mapping[BoundRelation, int]
     joins: str = "auto"  # "binary" and "delta" force one kind of join plan
     variables: dict[RecursiveVariable, Collection] = field(default_factory=dict)
+    estimates: RowEstimates = field(init=False)
     _lowered: dict[BoundRelation, LoweredRelation] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.estimates = RowEstimates(self.facts)
+
+    def is_shared(self, relation: BoundRelation) -> bool:
+        """Return whether several nodes read a relation."""
+        return self.parents.get(relation, 1) > 1
 
     def lower(self, relation: BoundRelation) -> LoweredRelation:
         """Return the collection of a relation."""

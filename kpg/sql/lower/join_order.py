@@ -1,0 +1,181 @@
+"""Choose the order of the joins of a graph: the tree of binary joins that keeps and produces the fewest rows.
+
+    cost of a join  =  rows of the sides that have to be arranged for it  +  rows that it produces
+
+Every split of every connected set of relations is considered (dynamic programming), up to MAX_EXACT relations; beyond
+that the cheapest pair is joined first. Relations without a connection are joined last, as cross products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kpg.sql.lower.join_graph import JoinGraph
+from kpg.sql.lower.row_estimates import RowEstimates, share_of_term
+from kpg.sql.relational.scalars import Column
+from kpg.sql.rewrites.join_conditions import columns_of
+
+MAX_EXACT: Final = 9  # relations; the number of splits grows with 3 to the power of it
+
+MANY_TO_MANY_FACTOR: Final = 100.0  # rows of a join without a key on either side, if the sizes of tables are guesses
+
+IsArranged = Callable[[int, frozenset[Column]], bool]  # whether a relation is arranged by some columns already
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTree:
+    """A relation of a graph, or a join of two trees; `relations` are its relations, as bits.
+
+    `unique` are those of its relations that have each of their rows at most once in it: a key of theirs is one of it.
+    """
+
+    relations: int
+    unique: int
+    rows: float
+    cost: float
+    left: JoinTree | None = None
+    right: JoinTree | None = None
+
+
+@dataclass
+class JoinOrder:
+    """Finds the cheapest tree for the relations of a graph."""
+
+    graph: JoinGraph
+    estimates: RowEstimates
+    is_arranged: IsArranged
+    best: dict[int, JoinTree] = field(default_factory=dict)
+
+    def tree(self) -> JoinTree:
+        """Return the cheapest tree of all relations."""
+        leaves = [
+            JoinTree(1 << number, 1 << number, self.estimates.rows(relation), 0.0)
+            for number, relation in enumerate(self.graph.relations)
+        ]
+        parts = self._exact(leaves) if len(leaves) <= MAX_EXACT else self._greedy(leaves)
+        parts.sort(key=lambda part: part.rows)
+        tree = parts[0]
+        for part in parts[1:]:
+            tree = self.join(tree, part)
+        return tree
+
+    def _exact(self, leaves: list[JoinTree]) -> list[JoinTree]:
+        """Return the cheapest tree of each connected part of the graph."""
+        self.best = {leaf.relations: leaf for leaf in leaves}
+        for wanted in range(1, 1 << len(leaves)):
+            splits = [(part, wanted ^ part) for part in _parts(wanted)]
+            for first, second in splits:
+                if first in self.best and second in self.best and self.graph.is_connected(first, second):
+                    joined = self.join(self.best[first], self.best[second])
+                    if wanted not in self.best or joined.cost < self.best[wanted].cost:
+                        self.best[wanted] = joined
+        found: list[JoinTree] = []
+        rest = (1 << len(leaves)) - 1
+        for relations in sorted(self.best, key=int.bit_count, reverse=True):
+            if not relations & ~rest:
+                found.append(self.best[relations])
+                rest &= ~relations
+        return found
+
+    def _greedy(self, leaves: list[JoinTree]) -> list[JoinTree]:
+        """Join the pair that costs least, until no two parts are connected."""
+        parts = list(leaves)
+        while True:
+            pairs = [
+                self.join(a, b)
+                for number, a in enumerate(parts)
+                for b in parts[:number]
+                if self.graph.is_connected(a.relations, b.relations)
+            ]
+            if not pairs:
+                return parts
+            joined = min(pairs, key=lambda tree: tree.cost)
+            parts = [part for part in parts if not part.relations & joined.relations] + [joined]
+
+    def join(self, left: JoinTree, right: JoinTree) -> JoinTree:
+        """Return the join of two trees with its estimated rows and cost."""
+        both = left.relations | right.relations
+        keys = self._keys(left, right)
+        identified = tuple(self._is_identified(side, at, keys) for at, side in enumerate((left, right)))
+        unique = (left.unique if identified[1] else 0) | (right.unique if identified[0] else 0)
+        rows = left.rows * right.rows / self._different_keys(left, right, any(identified))
+        for term in self.graph.terms:
+            owners = self.graph.owners(columns_of(term))
+            if not owners & ~both and owners & ~left.relations and owners & ~right.relations:
+                rows *= share_of_term(term)
+        cost = left.cost + right.cost + self._arranged(left, right) + self._arranged(right, left) + max(rows, 1.0)
+        return JoinTree(both, unique, max(rows, 1.0), cost, left, right)
+
+    def _is_identified(self, side: JoinTree, at: int, keys: Sequence[tuple[tuple[Column, ...], ...]]) -> bool:
+        """Return whether at most one row of a side has each key of a join."""
+        return any(
+            side.unique >> relation & 1 and self.estimates.is_key(columns, self.graph.relations[relation])
+            for relation, columns in self._by_owner([pair[at] for pair in keys])
+        )
+
+    def _keys(self, left: JoinTree, right: JoinTree) -> list[tuple[tuple[Column, ...], tuple[Column, ...]]]:
+        pairs = zip(self.graph.members(left.relations), self.graph.members(right.relations), strict=True)
+        return [(a, b) for a, b in pairs if a and b]
+
+    def _arranged(self, side: JoinTree, other: JoinTree) -> float:
+        """Return the number of rows of a side that have to be arranged for a join."""
+        if side.left is None:
+            number = side.relations.bit_length() - 1
+            columns = [mine[0] for mine, _ in self._keys(side, other)]
+            if columns and self.is_arranged(number, frozenset(columns)):
+                return 0.0
+        return side.rows
+
+    def _different_keys(self, left: JoinTree, right: JoinTree, identified: bool) -> float:
+        """Return the guessed number of different keys of a join, by which the product of the rows is divided."""
+        keys = self._keys(left, right)
+        number = 1.0
+        for mine, theirs in keys:
+            number *= self._values(mine, theirs)
+        for side, position in ((left, 0), (right, 1)):
+            for relation, columns in self._by_owner([pair[position] for pair in keys]):
+                if side.relations >> relation & 1 and self.estimates.is_key(columns, self.graph.relations[relation]):
+                    base = self._table_rows(relation, columns)
+                    number = min(number, base) if len(columns) > 1 else number
+        if not identified and not all(map(self.estimates.is_known, self.graph.relations)):
+            number /= MANY_TO_MANY_FACTOR
+        return max(number, 1.0)
+
+    def _values(self, mine: tuple[Column, ...], theirs: tuple[Column, ...]) -> float:
+        """Return the guessed number of values of a class of equal columns: of a key, the rows of its table."""
+        group = next(group for group in self.graph.classes if mine[0] in group)
+        sizes = [
+            self._table_rows(self.graph.owner(column), frozenset({column}))
+            for column in group
+            if self.estimates.is_key(frozenset({column}), self.graph.relations[self.graph.owner(column)])
+        ]
+        if sizes:
+            return min(sizes)
+        tables = [self._table_rows(self.graph.owner(column), frozenset({column})) for column in (*mine, *theirs)]
+        return max(1.0, min(tables) / 2)
+
+    def _table_rows(self, relation: int, columns: frozenset[Column]) -> float:
+        node = self.graph.relations[relation]
+        return min(self.estimates.base_rows(column, node) for column in columns)
+
+    def _by_owner(self, groups: list[tuple[Column, ...]]) -> list[tuple[int, frozenset[Column]]]:
+        found: dict[int, set[Column]] = {}
+        for group in groups:
+            for column in group:
+                found.setdefault(self.graph.owner(column), set()).add(column)
+        return [(relation, frozenset(columns)) for relation, columns in found.items()]
+
+
+def _parts(relations: int) -> list[int]:
+    """Return the parts of a set that contain its first relation, but not all of it."""
+    first = relations & -relations
+    rest = relations ^ first
+    parts: list[int] = []
+    part = rest
+    while True:
+        part = (part - 1) & rest if part else -1
+        if part < 0:
+            return parts
+        parts.append(part | first)

@@ -1,0 +1,101 @@
+"""Lower a tree of inner joins, in the order that keeps and produces the fewest rows.
+
+A term of the conditions is applied as soon as its columns are joined. Terms that can fail wait for the last join and
+are evaluated together there: a failure counts only where all other terms are true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kpg.sql.functions.resolve import resolve
+from kpg.sql.lower.join_graph import JoinGraph, graph_of
+from kpg.sql.lower.join_order import JoinOrder, JoinTree
+from kpg.sql.lower.lower_rows import condition_of
+from kpg.sql.lower.lowered_relation import LoweredRelation
+from kpg.sql.lower.planned_join import PlannedJoin
+from kpg.sql.lower.relation_lowering import RelationLowering
+from kpg.sql.lower.table_arrangements import is_arranged_by, table_key
+from kpg.sql.relational.relations import BoundJoin
+from kpg.sql.relational.scalars import Column, Scalar, ScalarCall
+from kpg.sql.rewrites.join_conditions import KeyPair, columns_of, split_condition
+from kpg.sql.rewrites.node_builders import value_of
+from kpg.sql.rewrites.scalar_properties import can_fail
+from kpg.sql.sql_types import BOOLEAN
+
+
+def lower_inner_join(lowering: RelationLowering, join: BoundJoin) -> LoweredRelation:
+    """Return the rows of a tree of inner joins."""
+    graph = graph_of(join, lowering.is_shared)
+    lowering.estimates.guess_tables(graph.relations, graph.classes)
+    lowered = [lowering.lower(relation) for relation in graph.relations]
+
+    def is_arranged(relation: int, columns: frozenset[Column]) -> bool:
+        return is_arranged_by(lowered[relation], columns)
+
+    order = JoinOrder(graph, lowering.estimates, is_arranged)
+    builder = JoinBuilder(lowering, graph, lowered, list(graph.terms))
+    return builder.finished(builder.build(order.tree()))
+
+
+@dataclass
+class JoinBuilder:
+    """Builds the joins of a tree; `waiting` are the terms that are not applied yet."""
+
+    lowering: RelationLowering
+    graph: JoinGraph
+    lowered: list[LoweredRelation]
+    waiting: list[Scalar] = field(default_factory=list)
+
+    def build(self, tree: JoinTree) -> LoweredRelation:
+        """Return the rows of a tree."""
+        if tree.left is None or tree.right is None:
+            return self._filtered(tree, self.lowered[tree.relations.bit_length() - 1])
+        left, right = self.build(tree.left), self.build(tree.right)
+        keys = self._keys(tree.left, tree.right, left, right)
+        ready = self._ready(tree)
+        more, rest = split_condition(ready, tuple(left.names), tuple(right.names))
+        return PlannedJoin(self.lowering, left, right, (*keys, *more), rest).pairs
+
+    def finished(self, rows: LoweredRelation) -> LoweredRelation:
+        """Return the rows on which the remaining terms are true."""
+        if not self.waiting:
+            return rows
+        return rows.with_rows(rows.rows.filter(condition_of(self.lowering, tuple(self.waiting), rows)))
+
+    def _filtered(self, tree: JoinTree, rows: LoweredRelation) -> LoweredRelation:
+        """Return a relation in which columns of one class are equal, and terms about it alone are true."""
+        condition: list[Scalar] = list(self._ready(tree))
+        for members in self.graph.members(tree.relations):
+            condition += [_equal(members[0], other) for other in members[1:]]
+        if not condition:
+            return rows
+        return rows.with_rows(rows.rows.filter(condition_of(self.lowering, tuple(condition), rows)))
+
+    def _ready(self, tree: JoinTree) -> tuple[Scalar, ...]:
+        """Return the waiting terms that can be applied to a tree."""
+        ready = [
+            term
+            for term in self.waiting
+            if not self.graph.owners(columns_of(term)) & ~tree.relations and not can_fail(term)
+        ]
+        self.waiting = [term for term in self.waiting if term not in ready]
+        return tuple(ready)
+
+    def _keys(
+        self, first: JoinTree, second: JoinTree, left: LoweredRelation, right: LoweredRelation
+    ) -> tuple[KeyPair, ...]:
+        """Return a pair of equal columns for each class with members on both sides, in the order of an arrangement."""
+        pairs = zip(self.graph.members(first.relations), self.graph.members(second.relations), strict=True)
+        chosen = [(mine[0], theirs[0]) for mine, theirs in pairs if mine and theirs]
+        for side, rows in enumerate((left, right)):
+            key = table_key(rows)
+            if key and {rows.names[pair[side]] for pair in chosen} == set(key):
+                position = {column: key.index(rows.names[column]) for column in (pair[side] for pair in chosen)}
+                chosen = sorted(chosen, key=lambda pair: position.get(pair[0], position.get(pair[1], 0)))
+        return tuple(KeyPair(value_of(mine), value_of(theirs)) for mine, theirs in chosen)
+
+
+def _equal(first: Column, second: Column) -> Scalar:
+    function = resolve("=", (first.type, second.type)).function
+    return ScalarCall(function, (value_of(first), value_of(second)), type=BOOLEAN)
