@@ -165,10 +165,11 @@ def as_batches(schema: Schema, data: Ints, symbols: Symbols) -> Iterator[Any]:
     """Return lanes as Arrow batches, of types that Spark takes without a cast."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from kpg.spark.schemas import spark_schema
+    from kpg.spark.schemas import spark_column, spark_schema
 
     target: Any = to_arrow_schema(spark_schema(schema), timezone="UTC")
     for begin in range(0, data.shape[1], BATCH_ROWS):
         table = decode(schema, np.ascontiguousarray(data[:, begin : begin + BATCH_ROWS]), symbols)
-        columns = [column.cast(item.type) for column, item in zip(table.columns, target, strict=True)]
+        parts = zip(schema.types, table.columns, target, strict=True)
+        columns = [spark_column(type_, column, item.type) for type_, column, item in parts]
         yield from pa.Table.from_arrays(columns, schema=target).to_batches()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kpg.columns.schema import INT64, Schema
+from kpg.columns.schema import INT64, Schema, Type
 from kpg.errors import KpgError, SchemaMismatch
 
 if TYPE_CHECKING:
@@ -16,13 +16,39 @@ if TYPE_CHECKING:
     from kpg.spark.site import RelationPlacement
 
 TIME, DIFF = "_time", "_diff"
+AS_TEXT = ("uuid", "interval")  # kinds of columns that are text in Spark
 
 
 def spark_schema(schema: Schema, changes: bool = False) -> StructType:
     """Return the Spark columns of a relation, followed by those of a change on request."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return from_arrow_schema(with_change(schema).to_arrow() if changes else schema.to_arrow())
+    columns = with_change(schema) if changes else schema
+    return from_arrow_schema(pa.schema([
+        pa.field(name, spark_arrow(type_), nullable=type_.nullable)
+        for name, type_ in zip(columns.names, columns.types, strict=True)
+    ]))  # fmt: skip
+
+
+def spark_arrow(type_: Type) -> pa.DataType:
+    """Return the Arrow type of a column in Spark, which has neither identifiers nor intervals of three counts."""
+    return pa.string() if type_.kind in AS_TEXT else type_.to_arrow()
+
+
+def spark_column(type_: Type, column: Any, target: pa.DataType) -> Any:
+    """Return a decoded column as Spark takes it."""
+    if type_.kind not in AS_TEXT:
+        return column.cast(target)
+    values = type_.definition.arrow_to_list(type_, column)
+    return pa.array([None if value is None else str(value) for value in values], target)
+
+
+def accepts(expected: Type, actual: Type) -> bool:
+    """Return whether a column of a relation accepts a column of a DataFrame."""
+    if expected.kind in AS_TEXT:
+        return actual.kind == "string"
+    naive = expected.kind == "timestamp_ntz" and actual.kind == "timestamp"  # Arrow has the zone in its type
+    return naive or (expected.kind == "jsonb" and actual.kind == "string") or expected.same(actual)
 
 
 def with_change(schema: Schema) -> Schema:
@@ -59,7 +85,7 @@ def check_fits(placement: RelationPlacement, kind: RowKind, struct: StructType) 
     other = [
         f"{name} is {actual.type_of(name)}, not {expected.type_of(name)}"
         for name in expected.names
-        if name in actual.positions and not expected.type_of(name).same(actual.type_of(name))
+        if name in actual.positions and not accepts(expected.type_of(name), actual.type_of(name))
     ]
     faults = [f"lacks {', '.join(lacks)}"] * bool(lacks) + [f"has unknown {', '.join(unknown)}"] * bool(unknown) + other
     if faults:

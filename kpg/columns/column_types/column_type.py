@@ -207,6 +207,12 @@ class SymbolicType(ColumnType):
 class WideType(ColumnType):
     """A type whose values always take several lanes."""
 
+    def encode_texts(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
+        """Return the lanes of an Arrow array of text, for a type with values that are written as text."""
+        nothing = (NULL,) * self.lanes
+        rows = [nothing if text is None else self.encode_lanes(type_, text, symbols) for text in array.to_pylist()]
+        return np.array(rows, np.int64).reshape(-1, self.lanes).T
+
     def encode_value(self, type_: Type, value: Any, symbols: Symbols) -> int:
         raise TypeError(f"a value of {self.name} has several lanes: use encode_lanes")
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from kpg.columns.arrow_arrays import validity
 from kpg.columns.column_types.column_type import NO_PARAMETERS, Parameters, WideType, null_mask, put_nulls, register
+from kpg.columns.column_types.string_type import is_arrow_text
 from kpg.columns.column_types.tagged_text import TaggedText
 from kpg.columns.interval import Interval
 from kpg.columns.lane_values import MAX
@@ -68,7 +69,12 @@ class IntervalType(WideType):
     def from_arrow(self, source: pa.DataType) -> Parameters | None:
         return NO_PARAMETERS if source == pa.month_day_nano_interval() else None
 
+    def accepts_arrow(self, source: pa.DataType) -> bool:
+        return self.from_arrow(source) is not None or is_arrow_text(source)
+
     def encode_arrow(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
+        if is_arrow_text(array.type):
+            return self.encode_texts(type_, array, symbols)
         raw = np.frombuffer(array.buffers()[1], np.int32)[4 * array.offset : 4 * (array.offset + len(array))]
         counts = raw.reshape(-1, 4)
         nanoseconds = np.ascontiguousarray(counts[:, 2:]).view(np.int64)[:, 0]

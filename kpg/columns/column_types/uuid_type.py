@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from kpg.columns.arrow_arrays import validity
 from kpg.columns.column_types.column_type import NO_PARAMETERS, Parameters, WideType, null_mask, put_nulls, register
+from kpg.columns.column_types.string_type import is_arrow_text
 from kpg.columns.column_types.tagged_text import TaggedText
 from kpg.columns.lane_values import MAX, NULL
 from kpg.columns.unfit_values import UnfitValue, wrong_class
@@ -71,9 +72,11 @@ class UuidType(WideType):
 
     def accepts_arrow(self, source: pa.DataType) -> bool:
         is_bytes = pa.types.is_fixed_size_binary(source) and source.byte_width == _BYTES
-        return bool(is_bytes or source == pa.uuid())
+        return bool(is_bytes or source == pa.uuid() or is_arrow_text(source))
 
     def encode_arrow(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
+        if is_arrow_text(array.type):
+            return self.encode_texts(type_, array, symbols)
         raw = np.frombuffer(array.buffers()[1], ">u8")[2 * array.offset : 2 * (array.offset + len(array))]
         words = raw.astype(np.uint64).view(np.int64)
         block = np.stack([words[0::2] ^ _SIGN_BIT, words[1::2] ^ _SIGN_BIT])
