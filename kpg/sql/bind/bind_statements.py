@@ -57,6 +57,8 @@ def bind_query(
     with bounded_depth(tree.span):
         query = typed(bind_query_node(tree.node, NameScope(None, CommonTables()), context)).query()
         verify_query(query)
+    if not query.names:
+        raise not_supported("a result without columns", tree.span)
     return query
 
 

@@ -36,6 +36,7 @@ from kpg.sql.relational.relations import (
     TopRows,
     Values,
     VariableScan,
+    without_order,
 )
 from kpg.sql.rewrites.push_filters import parents_of
 from kpg.sql.rewrites.rewrite_query import rewrite_query
@@ -69,10 +70,13 @@ def lower_query(
     keys: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     joins: str = "auto",
 ) -> Collection:
-    """Return the collection of a query. `keys` has the primary keys of sources that the engine does not know."""
+    """Return the collection of a query. `keys` has the primary keys of sources that the engine does not know.
+
+    The collection has no order, and no columns that serve an order only.
+    """
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
     facts = facts_of(sources, keys)
-    query = rewrite_query(query, facts)
+    query = rewrite_query(without_order(query), facts)
     lowering = RelationLowering(db, sources, table, facts, parents_of(query.relation), joins)
     lowered = lowering.lower(query.relation)
     values: dict[str, Expression] = {}

@@ -246,7 +246,7 @@ def store(session: SqlSession, statement: CopyStatement, options: CopyOptions, p
         if options.format == "parquet":
             pq.write_table(table, required_path(statement))
         else:
-            types = [column.type for column in query.relation.columns]
+            types = [column.type for column in query.relation.columns[: len(query.names)]]
             write_csv(table, types, statement.path, options)
     except OSError as error:
         raise sql_error(Unavailable, "58030", f"cannot write {statement.path}", detail=str(error)) from None

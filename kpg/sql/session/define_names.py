@@ -27,7 +27,7 @@ from kpg.sql.parse.sql_statements import (
     DropStatement,
     SqlName,
 )
-from kpg.sql.relational.relations import Query
+from kpg.sql.relational.relations import Query, without_order
 from kpg.sql.relational.scalars import Column
 from kpg.sql.session import sql_errors
 from kpg.sql.session.query_result import QueryResult
@@ -165,16 +165,17 @@ def check_columns(catalog: DatabaseCatalog, statement: CreateTable, entry: Table
 def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
     """Add a view; a materialized one is installed."""
     name = str(statement.name)
-    query = bind_query(statement.query, catalog)
+    ordered = bind_query(statement.query, catalog)
+    query = without_order(ordered)
     columns = view_columns(statement, query)
     entry = ViewEntry(name, columns, statement.query.text, installed=statement.materialized)
     reads = relations_read(statement.query)
     if not statement.materialized:
         catalog.views[name] = (entry, reads)
         return
-    named = Query(query.relation, tuple(column.name for column in columns), query.order)
+    named = Query(query.relation, tuple(column.name for column in columns))
     arrangement = lower_query(catalog.db, named, CatalogSources(catalog)).arrange(*named.names)
-    catalog.installed[name] = InstalledView(entry, arrangement, arrangement.output(name), query.order, reads)
+    catalog.installed[name] = InstalledView(entry, arrangement, arrangement.output(name), ordered.order, reads)
 
 
 def view_columns(statement: CreateView, query: Query) -> tuple[TableColumn, ...]:

@@ -94,7 +94,7 @@ def fetch_query(
     relation, keys = with_sort_columns(query)
     fetched = fetch_relation(catalog, relation, as_of, replacing)
     ordered = sort_table(fetched.table, keys)
-    width = len(query.relation.columns)
+    width = len(query.names)
     names = fetched.schema.names[:width]
     return FetchedRows(ordered.select(range(width)), fetched.schema.select(names))
 

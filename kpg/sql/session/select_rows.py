@@ -33,7 +33,7 @@ def select(session: SqlSession, statement: QueryStatement, parameters: Parameter
 
 def result_of(query: Query, fetched: FetchedRows) -> QueryResult:
     """Return the rows of a query with its names and types."""
-    pairs = zip(query.names, query.relation.columns, strict=True)
+    pairs = zip(query.names, query.relation.columns, strict=False)  # further columns serve the order only
     columns = tuple(ResultColumn(name, column.type) for name, column in pairs)
     table = fetched.table.rename_columns(list(query.names))
     return QueryResult(f"SELECT {table.num_rows}", columns, table, fetched.schema)

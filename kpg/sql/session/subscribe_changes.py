@@ -17,6 +17,7 @@ from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.parse.sql_statements import SubscribeStatement
+from kpg.sql.relational.relations import without_order
 from kpg.sql.session.query_result import ResultColumn
 from kpg.sql.session.run_query import CatalogSources
 from kpg.sql.session.select_rows import epoch_of
@@ -100,7 +101,7 @@ class SqlSubscription:
 def subscribe(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SqlSubscription:
     """Carry out SUBSCRIBE."""
     session.require_outside_transaction("SUBSCRIBE")
-    query = bind_query(statement.query, session.catalog, parameters)
+    query = without_order(bind_query(statement.query, session.catalog, parameters))
     first = None if statement.as_of is None else epoch_of(session, statement.as_of, parameters)
     up_to = None if statement.up_to is None else epoch_of(session, statement.up_to, parameters)
     output = lower_query(session.db, query, CatalogSources(session.catalog)).output(keep=False)
