@@ -7,7 +7,8 @@ where they name a column of a result.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import ClassVar, Final
 
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import TokenError
@@ -15,8 +16,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from kpg.errors import ParseError
 from kpg.query.source_text import SourceText
+from kpg.sql.parse.quoted_pieces import plain_parts
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import sql_failure
+
+PARAMETER_MARK = "\ue000"  # stands for the $ of $1 in the text for sqlglot, which reads "$1,$" as a dollar quote
+_PARAMETER: Final = re.compile(r"(?<![\w$])\$(?=\d)")
 
 
 class PostgresDialect(Postgres):
@@ -25,6 +30,7 @@ class PostgresDialect(Postgres):
     class Tokenizer(Postgres.Tokenizer):
         """Postgres's tokens."""
 
+        SINGLE_TOKENS = Postgres.Tokenizer.SINGLE_TOKENS | {PARAMETER_MARK: TokenType.PARAMETER}
         COMMANDS: ClassVar[set[TokenType]] = set()
         KEYWORDS = {word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if " " not in word}
 
@@ -73,10 +79,25 @@ def tokenize(source: SourceText) -> list[Token]:
     """Return the tokens of a text. An unterminated string or comment is a ParseError."""
     dialect = PostgresDialect()
     try:
-        return dialect.tokenize(source.text)
+        tokens = dialect.tokenize(mark_parameters(source.text))
     except TokenError:
         where = Span(source, max(0, len(source.text) - 1), len(source.text))
         raise sql_failure(ParseError, "a quoted string or a comment has no end", where, "42601") from None
+    for token in tokens:
+        if token.token_type == TokenType.PARAMETER and token.text == PARAMETER_MARK:
+            token.text = "$"
+    return tokens
+
+
+def mark_parameters(text: str) -> str:
+    """Return a text of the same length in which each parameter $1 begins with a mark of its own."""
+    if not _PARAMETER.search(text):
+        return text
+    parts = plain_parts(text)
+    return "".join(
+        _PARAMETER.sub(PARAMETER_MARK, text[start:end]) if is_plain else text[start:end]
+        for start, end, is_plain in parts
+    )
 
 
 def is_word(token: Token) -> bool:

@@ -1,7 +1,7 @@
 """Split a script into statements without parsing them, so that each can run before the next one is read.
 
-Statements end with a semicolon outside quotes and comments; a line that begins with a backslash between statements is a
-command of the prompt.
+Statements end with a semicolon outside quotes and comments. Between statements, a backslash begins a command of the
+prompt, which ends with its line. The cost is linear in the script.
 """
 
 from __future__ import annotations
@@ -11,18 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kpg.sql.parse.quoted_pieces import QUOTED, after_piece
 from kpg.sql.parse.sql_statements import AnyStatement
 from kpg.sql.parse.statement_parser import parse_statements
 
-# What a semicolon may be hidden in: a string (with or without escapes), a quoted name, a comment, a dollar quote.
-_PIECES: Final = re.compile(
-    r"""(?P<text>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*")
-      | (?P<comment>--[^\n]*|/\*)
-      | (?P<dollar>\$(?:[A-Za-z_]\w*)?\$)
-      | (?P<end>;)
-      | (?P<open>['"])""",
-    re.VERBOSE | re.DOTALL,
-)
+_BLANKS: Final = re.compile(r"\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,56 +36,39 @@ class StatementText:
 
 def split_statements(script: str, name: str = "query") -> Iterator[StatementText]:
     """Yield the statements and commands of a script."""
-    at, begin = 0, 0
-    while at < len(script):
-        if not script[begin:at].strip() and script[at] == "\\":
+    at = begin = after_blanks(script, 0)
+    while begin < len(script):
+        if at == begin and script[at] == "\\":
             end = script.find("\n", at)
             end = len(script) if end < 0 else end
             yield StatementText(script[at:end].strip(), at, script)
-            at = begin = end
+            at = begin = after_blanks(script, end)
             continue
-        if script[at].isspace() and not script[begin:at].strip():
-            at += 1
-            begin = at
-            continue
-        piece = _PIECES.search(script, at)
+        piece = QUOTED.search(script, at)
         if piece is None:
             break
         if piece.lastgroup == "end":
             yield StatementText(script[begin : piece.end()], begin, script)
-            at = begin = piece.end()
+            at = begin = after_blanks(script, piece.end())
         else:
             at = after_piece(script, piece)
-    rest = script[begin:]
-    if without_comments(rest).strip():
-        yield StatementText(rest, begin, script, complete=False)
+    if begin < len(script):
+        yield StatementText(script[begin:], begin, script, complete=False)
 
 
-def after_piece(script: str, piece: re.Match[str]) -> int:
-    """Return where a string or comment ends; the end of the script if it has none."""
-    if piece.lastgroup == "dollar":
-        end = script.find(piece.group(), piece.end())
-        return len(script) if end < 0 else end + len(piece.group())
-    if piece.lastgroup == "open":
-        return len(script)
-    if piece.group() == "/*":
-        return after_comment(script, piece.end())
-    return piece.end()
-
-
-def after_comment(script: str, at: int) -> int:
-    """Return where a comment ends, in which others may be nested."""
-    depth = 1
-    for mark in re.finditer(r"/\*|\*/", script[at:]):
-        depth += 1 if mark.group() == "/*" else -1
-        if depth == 0:
-            return at + mark.end()
-    return len(script)
-
-
-def without_comments(text: str) -> str:
-    """Return a text without line comments and block comments that stand alone."""
-    return re.sub(r"--[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+def after_blanks(script: str, at: int) -> int:
+    """Return where blanks and whole comments from a position on end: the next statement or command begins there."""
+    while True:
+        blanks = _BLANKS.match(script, at)
+        assert blanks is not None
+        at = blanks.end()
+        piece = QUOTED.match(script, at)
+        if piece is None or piece.lastgroup != "comment":
+            return at
+        end = after_piece(script, piece)
+        if piece.group() == "/*" and not script.endswith("*/", at + 2, end):
+            return at  # a comment without an end: more lines may follow
+        at = end
 
 
 def is_complete(text: str) -> bool:
