@@ -69,11 +69,17 @@ class EmbeddedOutput(Output):
     def take_changes(self) -> Changes:
         self._check()
         self.db.settle()
-        if self._installed is None and self._errors is not None and self.db.sealed is not None:
-            self._check_errors(self._errors)
-        return self._drain()
+        error = self.changes_error()
+        if error is not None:
+            raise error
+        return self.drain()
 
-    def _drain(self) -> Changes:
+    def changes_error(self) -> KpgError | None:
+        """Return the reason why changes cannot be read now; an output that keeps rows tells it when they are read."""
+        return self.error() if self._installed is None else self._dataflow.failure
+
+    def drain(self) -> Changes:
+        """Return all updates since the last call, also while the answer has no value."""
         changes = Changes(self._changes.drain(), self.schema, self.db)
         self.db.changed.discard(self)
         return changes
@@ -101,7 +107,7 @@ class EmbeddedOutput(Output):
     def notify(self) -> None:
         """Pass the unread changes to the listeners, if there are both."""
         if self._listeners and self._changes:
-            changes = self._drain()
+            changes = self.drain()
             for listener in tuple(self._listeners):
                 listener(changes)
 

@@ -123,6 +123,10 @@ class ClusterDatabase(Database):
         return False
 
     @property
+    def stored_relations(self) -> frozenset[str]:
+        return self.generations.stored
+
+    @property
     def is_durable(self) -> bool:
         return self.directory is not None
 

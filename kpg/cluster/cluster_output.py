@@ -7,7 +7,7 @@ A row is on one worker only, the owner of its key, so that shards are concatenat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -39,6 +39,8 @@ from kpg.columns.updates import Updates, concatenate, constant, no_updates, spre
 from kpg.config import CHANGES_LIMIT
 from kpg.errors import Closed, InputError, KpgError
 from kpg.plan.nodes import InstalledNode, PlanNode
+from kpg.protocol.error_messages import error_of
+from kpg.protocol.parts import FailureSpec
 
 if TYPE_CHECKING:
     from kpg.cluster.cluster_database import ClusterDatabase
@@ -57,6 +59,7 @@ class ClusterOutput(Output):
         self.reads = reads
         self.followed = False  # whether each advance brings the changes: from the first request for changes on
         self._unread: list[Updates] = []
+        self._failure: FailureSpec | None = None  # of a worker: why the answer has no value since the last advance
         self._listeners: list[Callable[[Changes], Any]] = []
         self._released = False
 
@@ -67,6 +70,11 @@ class ClusterOutput(Output):
         self._check()
         if not self.followed:
             self._follow()
+        if self._failure is not None:
+            raise error_of(self._failure)
+        return self._drain()
+
+    def _drain(self) -> Changes:
         parts, self._unread = self._unread, []
         changes = concatenate(parts) if parts else no_updates(self.schema.width, self.db.config.coordinates)
         return Changes(in_time_order(changes), self.schema, self.db)
@@ -76,10 +84,11 @@ class ClusterOutput(Output):
         with self.db.coordinator.lock:
             replies = self.db.ask(TakeChangesCommand(self.name))
             self.followed = True
-            self.take([reply.blocks[0] for reply in replies])
+            self.take([reply.blocks[0] for reply in replies], [reply.value for reply in replies])
 
-    def take(self, parts: list[Updates]) -> None:
+    def take(self, parts: list[Updates], failures: Iterable[FailureSpec | None] = ()) -> None:
         """Keep changes that the workers sent until they are read; sum them when they are too many."""
+        self._failure = next((failure for failure in failures if failure is not None), None)
         self._unread += [part for part in parts if len(part)]
         if sum(map(len, self._unread)) > CHANGES_LIMIT:
             last = constant(tuple(self._unread[-1].times.max(axis=1).tolist()))
@@ -102,7 +111,7 @@ class ClusterOutput(Output):
     def notify(self) -> None:
         """Pass the unread changes to the listeners, if there are both."""
         if self._listeners and self._unread:
-            changes = self.take_changes()
+            changes = self._drain()
             for listener in tuple(self._listeners):
                 listener(changes)
 

@@ -119,7 +119,8 @@ class ClusterTransactions:
         self.db.pending.discard()
         self.db.generations.now = frontier
         for index, name in enumerate(replies[0].value.changed):
-            self.db.outputs[name].take([reply.blocks[index] for reply in replies])
+            failures = [reply.value.failures[index] for reply in replies]
+            self.db.outputs[name].take([reply.blocks[index] for reply in replies], failures)
         self._close_inputs()
         self.db.checkpoint_if_due(max(reply.value.log_bytes for reply in replies))
 

@@ -37,6 +37,7 @@ class Generations:
         self.history = RequestHistory()
         self.now = Frontier.start(config.coordinates)  # everything before it is acknowledged
         self.checkpoint = self.now  # the frontier of the last checkpoint that all workers have
+        self.stored: frozenset[str] = frozenset()  # the relations that all workers had on disk
         self.recoveries = 0
         self.after_recovery: list[Callable[[], None]] = []  # called once the dataflows are installed again
         self._coordinator = coordinator
@@ -59,7 +60,9 @@ class Generations:
         self.checkpoint = max(usable, key=lambda frontier: frontier.elements)
         met = self._coordinator.meet(self._config, upto, self.checkpoint)
         self.now = Frontier(met[0].time)
-        self._drop_partly_stored([set(rank.stored) for rank in met])
+        stored = [set(rank.stored) for rank in met]
+        self.stored = frozenset(set.intersection(*stored))
+        self._drop_partly_stored(stored)
 
     def _drop_partly_stored(self, stored: list[set[str]]) -> None:
         """Finish drops, and undo declarations, that a lost worker kept the others from completing."""

@@ -25,6 +25,8 @@ from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.errors import UndefinedName
+from kpg.protocol.error_messages import failure_of
+from kpg.protocol.parts import FailureSpec
 
 # Polling for this long before sleeping: a wake-up costs more than a peer needs to answer within a round of a loop.
 SPIN_SECONDS = 500e-6
@@ -79,8 +81,13 @@ class RankGeneration:
 
     def changes_block(self, name: str) -> RowBlock:
         """Take the unread changes of an output, as a block."""
-        changes = self.outputs[name].take_changes()
+        changes = self.outputs[name].drain()
         return RowBlock(changes.updates, symbolic_lanes(changes.schema))
+
+    def changes_failure(self, name: str) -> FailureSpec | None:
+        """Return the reason why the changes of an output cannot be read now, if there is one."""
+        error = self.outputs[name].changes_error()
+        return None if error is None else failure_of(error)
 
     # The host of a plan (kpg.plan.plan_document.PlanHost)
 

@@ -23,6 +23,7 @@ from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
 from kpg.cluster.request_frames import Answer
 from kpg.cluster.shard_blocks import shard_block
 from kpg.plan import plan_document
+from kpg.protocol.parts import FailureSpec
 
 
 @HANDLERS.handles(InstallOutputCommand)
@@ -72,10 +73,10 @@ def release_probe(rank: RankGeneration, command: ReleaseProbeCommand, blocks: Bl
 
 
 @HANDLERS.handles(TakeChangesCommand)
-def take_changes(rank: RankGeneration, command: TakeChangesCommand, blocks: Blocks) -> Answer[None]:
-    """Send the unread changes of an output."""
+def take_changes(rank: RankGeneration, command: TakeChangesCommand, blocks: Blocks) -> Answer[FailureSpec | None]:
+    """Send the unread changes of an output, and why it has no value now, if it has none."""
     rank.settle()
-    return Answer(None, [rank.changes_block(command.name)])
+    return Answer(rank.changes_failure(command.name), [rank.changes_block(command.name)])
 
 
 @HANDLERS.handles(DiscardChangesCommand)

@@ -42,7 +42,8 @@ def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> An
     db.idle_merge_after_advance(busy)
     rank.data_service.end_publication(committed=True)
     changed = tuple([name for name in command.following if name in rank.outputs])
-    result = AdvanceResult(changed, log_bytes, exceeded_limit(db))
+    failures = tuple([rank.changes_failure(name) for name in changed])
+    result = AdvanceResult(changed, log_bytes, failures, exceeded_limit(db))
     return Answer(result, [rank.changes_block(name) for name in changed])
 
 

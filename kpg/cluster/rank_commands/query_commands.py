@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, FrontierSpec, StructuralCommand, TimeSpec
 from kpg.protocol.definitions import message
+from kpg.protocol.parts import FailureSpec
 from kpg.protocol.strict_decoder import TrustedJson
 
 
@@ -57,8 +58,8 @@ class ReleaseProbeCommand(Command[None]):
 
 
 @message("changes", COMMANDS)
-class TakeChangesCommand(Command[None]):
-    """Send the unread changes of an output, as a block."""
+class TakeChangesCommand(Command[FailureSpec | None]):
+    """Send the unread changes of an output, as a block; the result is why it has no value now, if it has none."""
 
     name: str
 

@@ -13,6 +13,7 @@ class AdvanceResult:
 
     changed: tuple[str, ...]
     log_bytes: int
+    failures: tuple[FailureSpec | None, ...] = ()  # for each of `changed`, why it has no value now
     trouble: FailureSpec | None = None  # a limit that was exceeded; the clock has moved all the same
 
 
