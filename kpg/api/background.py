@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kpg.api.capture import Capture
 from kpg.api.changes import Changes
 from kpg.api.collection import Collection
-from kpg.api.contracts import Database, Output, Probe
+from kpg.api.contracts import Database, Probe, Releasable
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.exit_order import end_at_exit
 from kpg.api.group import Group
@@ -47,8 +47,8 @@ Work = tuple[Callable[[EmbeddedDatabase], Any], "Future[Any]"]
 THREAD_BOUND = (
     Database,
     Collection,
-    Output,
     Probe,
+    Releasable,
     Group,
     Recursion,
     Changes,

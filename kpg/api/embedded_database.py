@@ -95,6 +95,7 @@ class EmbeddedDatabase(Database):
         self.applied = AppliedBatches() if durable is None else durable.storage.applied
         self.readers = {} if durable is None else durable.storage.readers
         recovered = {} if durable is None else durable.recovered.since
+        self._stored_relations = frozenset() if durable is None else frozenset(durable.storage.relations)
         self._horizon = HistoryHorizon((0,) * config.coordinates, recovered, self.readers)
         self._sealed: Frontier | None = None
         self._busy_advances = 0
@@ -112,6 +113,10 @@ class EmbeddedDatabase(Database):
     @property
     def is_single_worker(self) -> bool:
         return self.worker.peers == 1
+
+    @property
+    def stored_relations(self) -> frozenset[str]:
+        return self._stored_relations
 
     @property
     def is_durable(self) -> bool:

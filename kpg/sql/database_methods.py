@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.errors import ProgramError
 from kpg.sql.bind.bind_statements import bind_query
+from kpg.sql.catalog.definition_store import has_definitions
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.parse.sql_statements import QueryStatement
 from kpg.sql.parse.statement_parser import parse_statements
@@ -18,6 +19,11 @@ from kpg.sql.session.subscribe_changes import SqlSubscription
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.api.contracts import Database
+
+
+def restore(db: Database) -> bool:
+    """Carry out the definitions of a directory, if it has some that were not yet; return whether it has any."""
+    return has_definitions(db) and bool(session_of(db).catalog.store.definitions)
 
 
 def execute(

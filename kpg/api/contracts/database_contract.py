@@ -213,6 +213,8 @@ class Database(Uncopyable, ABC):
     def __getitem__(self, name: str) -> Any:
         """Return the input or output of that name."""
         named = self.inputs.get(name) or self.outputs.get(name)
+        if named is None and self._restore_definitions():
+            named = self.inputs.get(name) or self.outputs.get(name)
         if named is None:
             raise UndefinedName(
                 f"there is nothing called {name!r}",
@@ -221,6 +223,14 @@ class Database(Uncopyable, ABC):
         return named
 
     # SQL
+
+    def _restore_definitions(self) -> bool:
+        """Restore the tables and views that SQL statements have defined in the directory; return False if none have."""
+        if not self.stored_relations:
+            return False
+        from importlib import import_module
+
+        return bool(import_module("kpg.sql.database_methods").restore(self))
 
     def sql(self, text: str, /, *values: Any, **parameters: Any) -> Any:
         """Execute SQL statements and return the result of the last one; docs/sql.md describes them.
@@ -249,6 +259,11 @@ class Database(Uncopyable, ABC):
     @abstractmethod
     def is_durable(self) -> bool:
         """Whether a directory keeps the rows."""
+
+    @property
+    @abstractmethod
+    def stored_relations(self) -> frozenset[str]:
+        """The names of the relations that the directory had when the db was opened."""
 
     @abstractmethod
     def settle(self) -> None:

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kpg.errors import KpgError, ProgramError
 from kpg.sql.catalog.definition_store import RESERVED, DefinitionStore
 from kpg.sql.catalog.entries import CatalogEntry, TableColumn, TableEntry, ViewEntry
 from kpg.sql.lower.engine_types import sql_type
+from kpg.sql.sql_states import with_sqlstate
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Arrangement, Database, Output
@@ -42,6 +44,26 @@ class TableIndex:
     arrangement: Arrangement
 
 
+@dataclass(frozen=True, slots=True)
+class BrokenDefinition:
+    """A definition on disk that this version of kpg refuses."""
+
+    kind: str  # "table", "view", "materialized view" or "index"
+    error: KpgError
+
+    def failure(self, name: str) -> ProgramError:
+        """Return the error for a statement that names it."""
+        text = str(self.error).replace("\n", "\n  ")
+        return with_sqlstate(
+            "55000",
+            ProgramError(
+                f"the {self.kind} {name} could not be restored from its definition",
+                detail=text,
+                hint=f"SHOW CREATE {self.kind.upper()} {name} shows it; DROP it, and create it again.",
+            ),
+        )
+
+
 class DatabaseCatalog:
     """The names of one db."""
 
@@ -54,6 +76,7 @@ class DatabaseCatalog:
         self.installed: dict[str, InstalledView] = {}
         self.indexes: dict[str, TableIndex] = {}
         self.keys: dict[str, Arrangement] = {}  # of tables with a primary key, by table
+        self.broken: dict[str, BrokenDefinition] = {}  # definitions on disk that could not be carried out again
 
     # What the binder asks
 
@@ -67,6 +90,8 @@ class DatabaseCatalog:
             return self.installed[name].entry
         if name in RESERVED:
             return None
+        if name in self.broken:
+            raise self.broken[name].failure(name)
         source = self.db.inputs.get(name)
         if source is not None:
             return TableEntry(name, columns_of(source.schema), tuple(getattr(source, "key", ())))
@@ -74,8 +99,12 @@ class DatabaseCatalog:
 
     def names(self) -> Iterator[str]:
         """Return all names, for hints about misspelled ones."""
-        inputs = [name for name in self.db.inputs if self.is_table(name)]
-        yield from dict.fromkeys([*self.tables, *self.views, *self.installed, *inputs])
+        yield from dict.fromkeys([*self.tables, *self.views, *self.relation_names()])
+
+    def relation_names(self) -> Iterator[str]:
+        """Return the names whose rows the db keeps or passes on: tables and installed views."""
+        yield from self.installed
+        yield from (name for name in self.db.inputs if self.is_table(name))
 
     def table_names(self) -> list[str]:
         """Return the names of all tables, those of Python and Datalog included, in order."""

@@ -4,8 +4,8 @@
     sql_identities(table, value)            the last number that each identity column gave out
 
 They are ordinary relations, so they are logged, checkpointed and recovered with the rows that they describe, by one
-worker or several, and a definition and its rows are never out of step. A db that is not durable has neither relation:
-the catalog in memory is enough.
+worker or several, and a definition and its rows are never out of step. The first definition creates them. A db that is
+not durable has neither: the catalog in memory is enough.
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ _DEFINITIONS_SCHEMA: Final = Schema(("number", "name", "text"), (INT64, STRING, 
 _IDENTITIES_SCHEMA: Final = Schema(("name", "value"), (STRING, INT64))
 
 
+def has_definitions(db: Database) -> bool:
+    """Return whether the directory of a db had definitions when it was opened."""
+    return DEFINITIONS in db.stored_relations
+
+
 class StoredDefinition(NamedTuple):
     """The text that defines a name."""
 
@@ -40,34 +45,36 @@ class DefinitionStore:
         self.is_durable = db.is_durable
         self.definitions: dict[str, StoredDefinition] = {}
         self.identities: dict[str, int] = {}
+        self._written: dict[str, int] = {}  # the counters on disk
         self._unwritten: set[str] = set()  # names of counters that have changed
-        if self.is_durable:
+        if has_definitions(db) and db.sealed is not None:
             self._load()
 
     def _load(self) -> None:
-        stored = self._input(DEFINITIONS, _DEFINITIONS_SCHEMA, "number")
-        counters = self._input(IDENTITIES, _IDENTITIES_SCHEMA, "name")
-        if self._db.sealed is None:
-            return
-        rows = sorted(StoredDefinition(*row) for row in stored.output().rows())
+        rows = sorted(StoredDefinition(*row) for row in self._stored_definitions().output().rows())
         self.definitions = {row.name: row for row in rows}
-        self.identities = dict(counters.output().rows())
+        if IDENTITIES in self._db.stored_relations:
+            self.identities = dict(self._stored_identities().output().rows())
+            self._written = dict(self.identities)
 
-    def _input(self, name: str, schema: Schema, key: str) -> Input:
-        return self._db.input(name, schema, key=key, exist_ok=True)
+    def _stored_definitions(self) -> Input:
+        return self._db.input(DEFINITIONS, _DEFINITIONS_SCHEMA, key="number", exist_ok=True)
+
+    def _stored_identities(self) -> Input:
+        return self._db.input(IDENTITIES, _IDENTITIES_SCHEMA, key="name", exist_ok=True)
 
     def add(self, name: str, text: str) -> None:
         """Add the definition of a name."""
         number = 1 + max((entry.number for entry in self.definitions.values()), default=0)
         self.definitions[name] = entry = StoredDefinition(number, name, text)
         if self.is_durable:
-            self._db.inputs[DEFINITIONS].insert([entry])
+            self._stored_definitions().insert([entry])
 
     def remove(self, name: str) -> None:
         """Remove the definition of a name."""
         entry = self.definitions.pop(name)
         if self.is_durable:
-            self._db.inputs[DEFINITIONS].remove([entry])
+            self._stored_definitions().remove([entry])
 
     def count_to(self, name: str, value: int) -> None:
         """Note the last number that an identity column gave out; the next write takes it to disk."""
@@ -77,12 +84,14 @@ class DefinitionStore:
     def write_identities(self) -> None:
         """Write the counters that have changed."""
         if self.is_durable and self._unwritten:
-            self._db.inputs[IDENTITIES].upsert([(name, self.identities[name]) for name in sorted(self._unwritten)])
+            changed = {name: self.identities[name] for name in sorted(self._unwritten)}
+            self._stored_identities().upsert(list(changed.items()))
+            self._written |= changed
         self._unwritten.clear()
 
     def drop_identity(self, name: str) -> None:
         """Forget an identity column."""
-        value = self.identities.pop(name, None)
+        self.identities.pop(name, None)
         self._unwritten.discard(name)
-        if value is not None and self.is_durable:
-            self._db.inputs[IDENTITIES].remove([(name, value)])
+        if name in self._written:
+            self._stored_identities().remove([(name, self._written.pop(name))])

@@ -1,8 +1,7 @@
-"""CREATE and DROP: tables, views, materialized views and indexes.
+"""CREATE: tables, views, materialized views and indexes.
 
     create(catalog, statement)     check the statement and add what it defines, without noting it on disk
-    define(session, statement)     the same as one epoch, with the definition noted
-    drop(session, statement)       remove names, and with CASCADE what reads them
+    define(session, statement)     the same as one epoch, with the definition noted: all of it or nothing
 
 A table is an input of the db, keyed by its primary key. A view is a description. A materialized view is an answer that
 the db maintains and an arrangement that other queries read. An index is an arrangement.
@@ -16,7 +15,8 @@ from kpg.columns.schema import Schema
 from kpg.errors import InUse, NameTaken, NotSupported, ProgramError, UndefinedName
 from kpg.sql.bind.bind_statements import NamedColumns, bind_query, bind_scalar
 from kpg.sql.catalog.database_catalog import InstalledView, TableIndex
-from kpg.sql.catalog.entries import TableColumn, TableEntry, ViewEntry
+from kpg.sql.catalog.definition_store import RESERVED, StoredDefinition
+from kpg.sql.catalog.entries import CatalogEntry, TableColumn, TableEntry, ViewEntry
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.parse.sql_statements import (
@@ -24,12 +24,12 @@ from kpg.sql.parse.sql_statements import (
     CreateIndex,
     CreateTable,
     CreateView,
-    DropStatement,
     SqlName,
 )
 from kpg.sql.relational.relations import Query, without_order
 from kpg.sql.relational.scalars import Column
 from kpg.sql.session import sql_errors
+from kpg.sql.session.drop_names import collect_dependents, release_name
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import relations_read
 from kpg.sql.session.run_query import CatalogSources
@@ -47,16 +47,23 @@ def define(session: SqlSession, statement: CreateTable | CreateView | CreateInde
     catalog = session.catalog
     name, kind = defined_name(statement), kind_of(statement)
     session.require_outside_transaction(f"CREATE {TAGS[kind]}")
-    replaced = isinstance(statement, CreateView) and statement.or_replace and name in catalog.views
-    if name_is_taken(catalog, name) and not replaced:
+    if name in RESERVED:
+        what = f"kpg keeps definitions in {name!r}"
+        raise sql_error(NameTaken, sql_errors.RESERVED_NAME, what, hint="Choose another name.")
+    replaced = False
+    if isinstance(statement, CreateView) and statement.or_replace and name in catalog.views:
+        require_replaceable(catalog, statement)
+        replaced = True
+    elif name_is_taken(catalog, name):
         if statement.if_not_exists:
             return QueryResult(f"CREATE {TAGS[kind]}")
         raise sql_error(
             NameTaken,
             sql_errors.DUPLICATE_NAME,
-            f"there is a relation {name!r} already",
+            f"there is {with_article(kind_of_name(catalog, name) or 'output')} {name!r} already",
             hint="Choose another name, DROP that one, or write IF NOT EXISTS.",
         )
+    before = catalog.store.definitions.get(name), catalog.views.get(name)
 
     def fill() -> None:
         if replaced:
@@ -64,8 +71,77 @@ def define(session: SqlSession, statement: CreateTable | CreateView | CreateInde
         create(catalog, statement)
         catalog.store.add(name, statement.span.text())
 
-    session.write(fill)
+    try:
+        session.write(fill)
+    except BaseException:
+        take_back(catalog, name, *before)
+        raise
     return QueryResult(f"CREATE {TAGS[kind]}")
+
+
+def take_back(
+    catalog: DatabaseCatalog,
+    name: str,
+    definition: StoredDefinition | None,
+    view: tuple[ViewEntry, frozenset[str]] | None,
+) -> None:
+    """Undo a definition that was not written: the name stands for what it stood for before."""
+    if name in catalog.indexes or name in catalog.installed or name in catalog.tables:
+        release_name(catalog, name)
+    catalog.views.pop(name, None)
+    catalog.store.definitions.pop(name, None)
+    if definition is not None:
+        catalog.store.definitions[name] = definition
+    if view is not None:
+        catalog.views[name] = view
+    catalog.version += 1
+
+
+def require_replaceable(catalog: DatabaseCatalog, statement: CreateView) -> None:
+    """Raise if a new definition of a view does not have the columns of the old one, or an installed view reads it."""
+    name = str(statement.name)
+    if statement.materialized:
+        raise sql_error(
+            NotSupported,
+            sql_errors.NOT_SUPPORTED,
+            "CREATE OR REPLACE MATERIALIZED VIEW",
+            hint=f"DROP VIEW {name}, and create it again.",
+        )
+    dependents = all_readers(catalog, name)
+    circular = sorted(relations_read(statement.query) & {name, *dependents})
+    if circular:
+        raise sql_error(
+            ProgramError,
+            sql_errors.INVALID_OBJECT_DEFINITION,
+            f"the new definition of {name} reads {name} itself"
+            + ("" if circular == [name] else f", by {', '.join(circular)}"),
+            hint="WITH RECURSIVE defines recursive relations.",
+        )
+    readers = [reader for reader in dependents if reader in catalog.installed]
+    if readers:
+        raise sql_error(
+            InUse,
+            sql_errors.DEPENDENT_OBJECTS,
+            f"cannot replace {name}: the materialized view {readers[0]} depends on it",
+            hint="Drop that view first, and create it again afterwards.",
+        )
+    old = catalog.views[name][0].columns
+    new = view_columns(statement, bind_query(statement.query, catalog))[: len(old)]
+    if [(column.name, column.type) for column in new] != [(column.name, column.type) for column in old]:
+        raise sql_error(
+            ProgramError,
+            sql_errors.INVALID_TABLE_DEFINITION,
+            f"a new definition of {name} must have its columns, and may add others after them",
+            detail=f"The columns are {', '.join(f'{column.name} {column.type}' for column in old)}.",
+            hint="DROP the view first.",
+        )
+
+
+def all_readers(catalog: DatabaseCatalog, name: str) -> list[str]:
+    """Return the views that depend on a name, directly or by others, readers first."""
+    found: list[str] = []
+    collect_dependents(catalog, name, found)
+    return found[:-1]
 
 
 def create(catalog: DatabaseCatalog, statement: AnyStatement) -> None:
@@ -202,6 +278,15 @@ def create_index(catalog: DatabaseCatalog, statement: CreateIndex) -> None:
     if table not in catalog.db.inputs and table not in catalog.installed:
         raise undefined(catalog, statement.table)
     columns = tuple(str(name) for name in statement.columns)
+    known = {column.name for column in require_entry(catalog, table).columns}
+    missing = next((name for name in columns if name not in known), None)
+    if missing is not None:
+        raise sql_error(
+            UndefinedName,
+            sql_errors.UNDEFINED_COLUMN,
+            f"{table} has no column {missing!r}",
+            hint=f"There are {', '.join(sorted(known))}.",
+        )
     arrangement = catalog.relation(table).arrange(*columns)
     name = index_name(statement)
     catalog.indexes[name] = TableIndex(name, table, columns, arrangement)
@@ -212,94 +297,6 @@ def index_name(statement: CreateIndex) -> str:
     if statement.name is not None:
         return str(statement.name)
     return "_".join([str(statement.table), *map(str, statement.columns), "idx"])
-
-
-# Dropping
-
-
-def drop(session: SqlSession, statement: DropStatement) -> QueryResult:
-    """Carry out DROP as one epoch."""
-    session.require_outside_transaction("DROP")
-    catalog = session.catalog
-    tag = QueryResult(f"DROP {TAGS[statement.kind]}")
-    present = [name for name in statement.names if is_kind(catalog, str(name), statement)]
-    doomed: list[str] = []
-    for name in present:
-        collect_dependents(catalog, str(name), doomed)
-    if not statement.cascade:
-        named = {str(name) for name in present}
-        dependent = next((name for name in doomed if name not in named), None)
-        if dependent is not None:
-            raise sql_error(
-                InUse,
-                sql_errors.DEPENDENT_OBJECTS,
-                f"cannot drop {', '.join(sorted(named))}: {dependent} depends on it",
-                hint="DROP … CASCADE drops what depends on it too.",
-            )
-
-    def fill() -> None:
-        for name in doomed:
-            remove(catalog, name)
-
-    if doomed:
-        session.write(fill)
-    return tag
-
-
-def is_kind(catalog: DatabaseCatalog, name: str, statement: DropStatement) -> bool:
-    """Return whether a name is there and of the kind of the statement; raise if it is of another kind, or missing."""
-    kind = kind_of_name(catalog, name)
-    if kind == statement.kind:
-        return True
-    if kind is None:
-        if statement.if_exists:
-            return False
-        raise sql_error(UndefinedName, sql_errors.UNDEFINED_TABLE, f"there is no {statement.kind} {name!r}")
-    raise sql_error(ProgramError, sql_errors.WRONG_OBJECT_TYPE, f"{name} is a {kind}", hint=f"Use DROP {TAGS[kind]}.")
-
-
-def collect_dependents(catalog: DatabaseCatalog, name: str, doomed: list[str]) -> None:
-    """Add a name and all that reads it, readers first."""
-    if name in doomed:
-        return
-    for reader in catalog.readers_of(name):
-        collect_dependents(catalog, reader, doomed)
-    doomed.append(name)
-
-
-def remove(catalog: DatabaseCatalog, name: str) -> None:
-    """Remove one name, which nothing reads any more."""
-    if name in catalog.indexes:
-        catalog.indexes.pop(name).arrangement.release()
-    elif name in catalog.installed:
-        remove_indexes(catalog, name)
-        view = catalog.installed.pop(name)
-        view.output.release()
-        view.arrangement.release()
-    elif name in catalog.views:
-        del catalog.views[name]
-    else:
-        remove_table(catalog, name)
-    if name in catalog.store.definitions:
-        catalog.store.remove(name)
-    catalog.version += 1
-
-
-def remove_table(catalog: DatabaseCatalog, name: str) -> None:
-    """Drop the input of a table, its indexes and its counters."""
-    remove_indexes(catalog, name)
-    catalog.release_key(name)
-    catalog.db.outputs.release_abandoned()
-    catalog.db.inputs[name].drop()
-    entry = catalog.tables.pop(name, None)
-    for column in () if entry is None else entry.columns:
-        catalog.store.drop_identity(f"{name}.{column.name}")
-
-
-def remove_indexes(catalog: DatabaseCatalog, table: str) -> None:
-    """Drop the indexes of a table or view."""
-    for index in catalog.indexes_of(table):
-        remove(catalog, index.name)
 
 
 # Names
@@ -325,12 +322,26 @@ def kind_of_name(catalog: DatabaseCatalog, name: str) -> str | None:
         return "materialized view"
     if name in catalog.indexes:
         return "index"
+    if name in catalog.broken:
+        return catalog.broken[name].kind
     return "table" if catalog.entry(name) is not None else None
 
 
 def name_is_taken(catalog: DatabaseCatalog, name: str) -> bool:
-    """Return whether a name stands for something."""
-    return kind_of_name(catalog, name) is not None
+    """Return whether a name stands for something; an output that Python named counts too."""
+    return kind_of_name(catalog, name) is not None or name in catalog.db.outputs
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def require_entry(catalog: DatabaseCatalog, name: str) -> CatalogEntry:
+    """Return the entry of a name that stands for a table or view."""
+    entry = catalog.entry(name)
+    assert entry is not None
+    return entry
 
 
 def undefined(catalog: DatabaseCatalog, name: SqlName) -> UndefinedName:

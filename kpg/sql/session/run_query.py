@@ -40,10 +40,10 @@ class CatalogSources(Mapping[str, "Collection"]):
         return self._replacing[name] if name in self._replacing else self._catalog.relation(name)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._catalog.names() if name not in self._catalog.views)
+        return self._catalog.relation_names()
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(list(self._catalog.relation_names()))
 
 
 @dataclass(frozen=True, slots=True)

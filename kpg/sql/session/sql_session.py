@@ -10,7 +10,7 @@ BEGIN is one epoch: all of it takes effect, or nothing. Texts that were parsed b
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,8 +22,9 @@ from kpg.sql.parse import sql_statements as statements
 from kpg.sql.parse.statement_parser import parse_statements
 from kpg.sql.session import sql_errors
 from kpg.sql.session.copy_files import copy
-from kpg.sql.session.define_names import define, drop
+from kpg.sql.session.define_names import define
 from kpg.sql.session.delete_rows import delete, truncate
+from kpg.sql.session.drop_names import drop
 from kpg.sql.session.explain_sql import explain
 from kpg.sql.session.insert_rows import insert
 from kpg.sql.session.query_result import QueryResult
@@ -69,11 +70,16 @@ class SqlSession:
     """Executes statements on a db."""
 
     def __init__(
-        self, db: Database, has_files: bool = True, is_foreign: Callable[[str], bool] = lambda name: False
+        self,
+        db: Database,
+        has_files: bool = True,
+        is_foreign: Callable[[str], bool] = lambda name: False,
+        before_drop: Callable[[Sequence[str]], None] = lambda names: None,
     ) -> None:
         self.db = db
         self.has_files = has_files  # whether COPY may read and write files of this process
         self.is_foreign = is_foreign  # whether a relation belongs to something else, and is only read here
+        self.before_drop = before_drop  # raises if something outside SQL needs one of the names to drop
         unit_input(db)  # constants are computed from its one row
         self.catalog = catalog_of(db)
         self.transaction: SqlTransaction | None = None

@@ -1,34 +1,54 @@
 """SUBSCRIBE: the changes of a query, as an iterator.
 
-    for change in db.sql("SUBSCRIBE totals"):          (epoch, diff, row…) as they become known
+    for change in db.sql("SUBSCRIBE totals"):          (epoch, diff, row) for each change that is known
         ...
 
-The first changes are the rows that are there already, unless WITH (SNAPSHOT = false). With PROGRESS, a row without
-values says that an epoch is complete. The iterator ends where no change is ready: `wait()` of a server, or the next
-`for` loop after an advance, continues. UP TO ends it for good. A subscription keeps no rows of its own.
+    the sum of all changes up to an epoch  ==  the rows of the query at that epoch
+
+The first changes are the rows as of the last complete epoch, or as of AS OF, unless WITH (SNAPSHOT = false). Changes of
+one epoch come together, rows that go before rows that come, and no row both comes and goes. With PROGRESS, a mark
+without a row follows the changes of each epoch: the epoch is complete. The iterator ends where no change is ready; the
+next loop continues there. UP TO ends the subscription before that epoch. While a row makes an expression of the query
+fail, reading raises; once the row is corrected, it continues without a gap.
+
+A subscription keeps no rows. Its cost is that of the changes, and of its own operators.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+import numpy as np
+
+from kpg.api.contracts import Releasable
+from kpg.columns.consolidation import consolidate_all
+from kpg.columns.selection import keep, take
+from kpg.columns.table_rows import decode_rows
+from kpg.columns.updates import Updates, spread
+from kpg.errors import DataError, NotSupported, ProgramError, TimeTooEarly
 from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.parse.sql_statements import SubscribeStatement
 from kpg.sql.relational.relations import without_order
+from kpg.sql.session import sql_errors
 from kpg.sql.session.query_result import ResultColumn
-from kpg.sql.session.run_query import CatalogSources
+from kpg.sql.session.run_query import CatalogSources, failed_query
 from kpg.sql.session.select_rows import epoch_of
+from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Output
     from kpg.sql.session.sql_session import SqlSession
 
+MAX_EPOCHS_MARKED: Final = 10_000  # by one read; if the clock moved further, only the last epochs get marks
+
 
 class SubscribedChange(NamedTuple):
-    """A change of a subscribed answer: at an epoch, a row comes (diff > 0) or goes. Progress has no row."""
+    """A change of a subscribed answer: at an epoch, copies of a row come (diff > 0) or go. A mark has no row."""
 
     epoch: int
     diff: int
@@ -36,54 +56,70 @@ class SubscribedChange(NamedTuple):
 
     @property
     def is_progress(self) -> bool:
-        """Whether this only says that no earlier change will follow."""
+        """Whether this is a mark: all changes up to this epoch have been returned."""
         return self.row is None
 
 
-class SqlSubscription:
+@dataclass(frozen=True, slots=True)
+class SubscribedEpochs:
+    """What a subscription returns: epochs from `first` up to but not including `up_to`."""
+
+    first: int  # earlier changes are added up to this epoch
+    up_to: int | None
+    snapshot: bool  # whether the rows at `first` are returned
+    progress: bool
+
+
+class SqlSubscription(Releasable):
     """The changes of a query, in the order of their epochs."""
 
-    def __init__(
-        self, output: Output, columns: tuple[ResultColumn, ...], first: int | None, up_to: int | None, progress: bool
-    ) -> None:
+    def __init__(self, output: Output, columns: tuple[ResultColumn, ...], epochs: SubscribedEpochs) -> None:
         self.columns = columns
-        self._output = output
-        self._first = first  # changes at earlier epochs are added up to this one; None: they are left out
-        self._up_to = up_to
-        self._progress = progress
-        self._skip_before: int | None = None
-        self._last = -1
         self.ended = False
+        self._output = output
+        self._epochs = epochs
+        self._unread: list[Updates] = []  # of epochs that are not complete
+        self._next = epochs.first  # the first epoch whose changes were not returned
 
     def __iter__(self) -> Iterator[SubscribedChange]:
         return iter(self.take())
 
     def take(self) -> list[SubscribedChange]:
-        """Return the changes since the last call, which are complete up to the last epoch."""
+        """Return the changes since the last call, of all complete epochs."""
         if self.ended:
             return []
-        db = self._output.db
-        changes = []
-        for row, time, diff in self._output.changes():
-            epoch = time if isinstance(time, int) else time[0]
-            if self._first is not None:
-                epoch = max(epoch, self._first)
-            if self._up_to is None or epoch < self._up_to:
-                changes.append(SubscribedChange(epoch, diff, row))
-        if self._skip_before is not None:
-            changes = [change for change in changes if change.epoch >= self._skip_before]
-        changes.sort(key=lambda change: (change.epoch, change.diff > 0))
-        complete = db.epoch - 1
-        if self._progress and complete > self._last:
-            changes.append(SubscribedChange(complete + 1, 0, None))
-        self._last = complete
-        if self._up_to is not None and complete + 1 >= self._up_to:
+        self._unread.append(self._received())
+        end, up_to = self._output.db.epoch, self._epochs.up_to
+        if up_to is not None:
+            end = min(end, up_to)
+        changes = self._changes_before(end)
+        if self._epochs.progress:
+            changes = with_marks(changes, max(self._next, end - MAX_EPOCHS_MARKED), end)
+        self._next = max(self._next, end)
+        if up_to is not None and end >= up_to:
             self.close()
         return changes
 
-    def skip_before(self, epoch: int) -> None:
-        """Leave out the changes before an epoch: the rows that were there when the subscription began."""
-        self._skip_before = epoch
+    def _received(self) -> Updates:
+        """Return what the db has computed since the last call, none before the first epoch."""
+        try:
+            updates = self._output.take_changes().updates
+        except DataError as error:
+            raise failed_query(error, self._output.name) from None
+        return updates.with_times(np.maximum(updates.times, self._epochs.first))
+
+    def _changes_before(self, end: int) -> list[SubscribedChange]:
+        """Take the changes before an epoch out of the unread ones."""
+        updates = consolidate_all(self._unread)
+        epochs = spread(updates.times, len(updates))[0]
+        self._unread = [keep(updates, epochs >= end)]
+        begin = self._epochs.first + (not self._epochs.snapshot)
+        ready = keep(updates, (epochs >= begin) & (epochs < end))
+        epochs, diffs = spread(ready.times, len(ready))[0], spread(ready.diffs, len(ready))[0]
+        ready = take(ready, np.lexsort((diffs > 0, epochs)))
+        rows = decode_rows(self._output.schema, ready.data, self._output.db.symbols)
+        times, counts = spread(ready.times, len(ready))[0].tolist(), spread(ready.diffs, len(ready))[0].tolist()
+        return list(map(SubscribedChange, times, counts, rows))
 
     def close(self) -> None:
         """End the subscription and release what it holds; may be repeated."""
@@ -91,23 +127,70 @@ class SqlSubscription:
             self.ended = True
             self._output.release()
 
-    def __enter__(self) -> SqlSubscription:
+    release = close
+
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def with_marks(changes: list[SubscribedChange], begin: int, end: int) -> list[SubscribedChange]:
+    """Return changes in the order of their epochs, with a mark after those of each epoch of a range."""
+    marks = [SubscribedChange(epoch, 0, None) for epoch in range(begin, end)]
+    return sorted([*changes, *marks], key=lambda change: (change.epoch, change.is_progress))
 
 
 def subscribe(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SqlSubscription:
     """Carry out SUBSCRIBE."""
     session.require_outside_transaction("SUBSCRIBE")
+    session.require_no_pending_rows()
     query = without_order(bind_query(statement.query, session.catalog, parameters))
-    first = None if statement.as_of is None else epoch_of(session, statement.as_of, parameters)
-    up_to = None if statement.up_to is None else epoch_of(session, statement.up_to, parameters)
+    epochs = subscribed_epochs(session, statement, parameters)
     output = lower_query(session.db, query, CatalogSources(session.catalog)).output(keep=False)
+    try:
+        require_readable(session, output, epochs.first)
+    except BaseException:
+        output.release()
+        raise
     pairs = zip(query.names, query.relation.columns, strict=True)
     columns = tuple(ResultColumn(name, column.type) for name, column in pairs)
-    subscription = SqlSubscription(output, columns, first, up_to, statement.progress)
-    if not statement.snapshot:
-        subscription.skip_before(session.db.epoch if first is None else first + 1)
-    return subscription
+    return SqlSubscription(output, columns, epochs)
+
+
+def subscribed_epochs(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SubscribedEpochs:
+    """Return the epochs that SUBSCRIBE names; by default it begins with the last complete one."""
+    if session.db.config.coordinates != 1:
+        raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, "SUBSCRIBE on a db with several clocks")
+    if session.db.sealed is None:
+        session.db.advance()
+    first, up_to = session.db.epoch - 1, None
+    if statement.as_of is not None:
+        first = epoch_of(session, statement.as_of, parameters)
+    if statement.up_to is not None:
+        up_to = epoch_of(session, statement.up_to, parameters)
+        if up_to < first:
+            raise sql_error(
+                ProgramError,
+                sql_errors.INVALID_PARAMETER,
+                f"SUBSCRIBE ends before it begins: UP TO {up_to}, and it begins at {first}",
+                hint="UP TO names the first epoch that is left out.",
+            )
+    return SubscribedEpochs(first, up_to, statement.snapshot, statement.progress)
+
+
+def require_readable(session: SqlSession, output: Output, first: int) -> None:
+    """Raise if the db does not keep the rows of an epoch any more."""
+    db = session.db
+    kept = db.horizon(output.reads).beyond((first,))
+    if db.config.history is not None:  # workers keep their horizon to themselves
+        oldest = [db.epoch - 1 - db.config.history, *(reader.time[0] for reader in db.readers.values())]
+        kept = kept and first >= min(oldest)
+    if first < 0 or not kept:
+        raise sql_error(
+            TimeTooEarly,
+            sql_errors.INVALID_PARAMETER,
+            f"the db does not keep epoch {first} any more",
+            hint="kpg.open(history=N) keeps the last N epochs.",
+        )

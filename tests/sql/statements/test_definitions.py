@@ -99,6 +99,113 @@ def test_definitions_survive_a_reopen(tmp_path, workers):
         assert refused(db, "SELECT * FROM gone") == "42P01"
 
 
+def test_a_table_that_something_reads_is_not_dropped(tmp_path):
+    with kpg.open(tmp_path) as db:
+        db.sql("CREATE TABLE t (id INT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a INT); CREATE INDEX i ON t (a)")
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT a FROM t; INSERT INTO t (a) VALUES (7)")
+        subscription = db.sql("SUBSCRIBE v")
+        assert refused(db, "DROP TABLE t CASCADE") == "55006"
+        subscription.close()
+        mine = db.query("SELECT a FROM t").output("mine")
+        assert refused(db, "DROP TABLE t CASCADE") == "55006"
+        mine.release()
+        by_a = db["t"].arrange("a")  # known to its holder only: the drop itself fails, and everything is restored
+        with pytest.raises(kpg.InUse):
+            db.sql("DROP TABLE t CASCADE")
+        assert db.sql("SELECT a FROM v").rows() == [(7,)] == db["v"].rows()
+        assert db.sql("SHOW INDEXES").rows() == [("i", "t", "a")]
+        by_a.release()
+        db.sql("INSERT INTO t (a) VALUES (8)")
+    with kpg.open(tmp_path) as db:
+        assert sorted(db.sql("SELECT id, a FROM t").rows()) == [(1, 7), (2, 8)]
+        db.sql("DROP TABLE t CASCADE")
+        assert db.sql("SHOW TABLES").rows() == db.sql("SHOW INDEXES").rows() == []
+    with kpg.open(tmp_path) as db:
+        assert db.sql("SHOW TABLES").rows() == [] and refused(db, "TABLE v") == "42P01"
+
+
+def test_a_view_is_replaced_by_one_with_its_columns(tmp_path):
+    with kpg.open(tmp_path) as db:
+        db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+        db.sql("CREATE VIEW v AS SELECT a FROM t; CREATE VIEW w AS SELECT a + 1 AS b FROM v")
+        db.sql("CREATE TABLE later (a INT); INSERT INTO later VALUES (10)")
+        assert refused(db, "CREATE OR REPLACE VIEW v AS SELECT 'text' AS a") == "42P16"
+        assert refused(db, "CREATE OR REPLACE VIEW v AS SELECT b AS a FROM w") == "42P17"
+        db.sql("CREATE OR REPLACE VIEW v AS SELECT a, 'more' AS c FROM later")
+        assert db.sql("SELECT b FROM w").value() == 11
+        db.sql("CREATE MATERIALIZED VIEW m AS SELECT b FROM w")
+        assert refused(db, "CREATE OR REPLACE VIEW v AS SELECT a FROM t") == "2BP01"
+        assert refused(db, "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a FROM t") == "0A000"
+    with kpg.open(tmp_path) as db:
+        assert db["m"].rows() == [(11,)]
+
+
+def test_names_are_taken_once(db):
+    db.sql("CREATE TABLE t (a INT)")
+    mine = db.query("SELECT a FROM t").output("mine")
+    for statement in ("CREATE TABLE mine (a INT)", "CREATE MATERIALIZED VIEW mine AS SELECT 1 AS a"):
+        assert refused(db, statement) == "42P07"
+    mine.release()
+    assert refused(db, "CREATE INDEX t ON t (a)") == "42P07"
+    assert refused(db, "CREATE INDEX ON t (b)") == "42703"
+    assert refused(db, "CREATE TABLE sql_definitions (a INT)") == "42939"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_names_of_sql_are_there_after_a_reopen_without_a_statement(tmp_path, workers):
+    with kpg.open(tmp_path, workers=workers) as db:
+        db.sql("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a + 1 AS b FROM t")
+        db.sql("INSERT INTO t VALUES (1)")
+    with kpg.open(tmp_path, workers=workers) as db:
+        assert db["v"].rows() == [(2,)] and db["t"].output().rows() == [(1,)]
+        with pytest.raises(kpg.UndefinedName):
+            db["nothing"]
+
+
+def test_a_db_without_sql_keeps_no_definitions(tmp_path):
+    with kpg.open(tmp_path) as db:
+        db.input("x", a=int).insert([(1,)])
+        db.advance()
+    with kpg.open(tmp_path) as db:
+        with pytest.raises(kpg.UndefinedName):
+            db["y"]
+        assert db.sql("SELECT 1").value() == 1
+        assert "sql_definitions" not in db.inputs
+
+
+def test_a_definition_that_is_refused_now_leaves_the_others_usable(tmp_path):
+    with kpg.open(tmp_path) as db:
+        db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (4)")
+        db.sql("CREATE MATERIALIZED VIEW fine AS SELECT a FROM t")
+        db.sql("CREATE VIEW v AS SELECT a FROM t; CREATE MATERIALIZED VIEW m AS SELECT a FROM v")
+        stored = db.inputs["sql_definitions"]
+        (number, name, text) = next(row for row in stored.output().rows() if row[1] == "v")
+        stored.remove([(number, name, text)])
+        stored.insert([(number, name, "CREATE VIEW v AS SELECT vanished(a) AS a FROM t")])
+        db.advance()
+    with pytest.warns(UserWarning, match="vanished"), kpg.open(tmp_path) as db:
+        assert db.sql("SELECT a FROM fine").rows() == [(4,)]
+        assert refused(db, "SELECT * FROM v") == "55000" == refused(db, "TABLE m")
+        with pytest.raises(kpg.KpgError, match="view v could not be restored[^$]*vanished"):
+            db.sql("SELECT * FROM v")
+        assert "vanished" in db.sql("SHOW CREATE VIEW v").rows()[0][1]
+        db.sql("DROP MATERIALIZED VIEW m; DROP VIEW v; CREATE VIEW v AS SELECT a FROM t")
+    with kpg.open(tmp_path) as db:
+        assert db.sql("SELECT a FROM v").value() == 4 and refused(db, "TABLE m") == "42P01"
+
+
+def test_numbers_that_were_taken_and_not_written_leave_no_trace(tmp_path):
+    with kpg.open(tmp_path) as db:
+        db.sql(
+            "CREATE TABLE t (id INT GENERATED ALWAYS AS IDENTITY, a INT CHECK (a > 0)); INSERT INTO t (a) VALUES (1)"
+        )
+        assert refused(db, "INSERT INTO t (a) VALUES (0)") == "23514"
+        db.sql("DROP TABLE t; CREATE TABLE t (id INT GENERATED ALWAYS AS IDENTITY, a INT)")
+        assert db.sql("INSERT INTO t (a) VALUES (1) RETURNING id").value() == 1
+    with kpg.open(tmp_path) as db:
+        assert db.sql("INSERT INTO t (a) VALUES (1) RETURNING id").value() == 2
+
+
 KILLED = """
 import sys, kpg
 db = kpg.open(sys.argv[1])

@@ -1,0 +1,167 @@
+"""SUBSCRIBE: the sum of all changes up to an epoch is the query's rows there, on one worker, two and a thread."""
+
+from collections import Counter
+from threading import Thread
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kpg
+
+HISTORY = 1_000
+QUERY = "SELECT a, sum(b) AS s, count(*) AS n FROM t GROUP BY a"
+STATEMENTS = [
+    "INSERT INTO t VALUES (1, 1), (1, 1), (2, 5)", "INSERT INTO t VALUES (2, NULL)", "DELETE FROM t WHERE a = 1",
+    "UPDATE t SET b = b + 1", "UPDATE t SET a = 3 WHERE a = 2", "DELETE FROM t", "SELECT 1",
+    "BEGIN; DELETE FROM t WHERE a = 2; INSERT INTO t VALUES (2, 7); COMMIT",
+]  # fmt: skip
+
+
+def opened(workers):
+    return kpg.open(history=HISTORY, workers=workers) if workers else kpg.open(history=HISTORY, background=True)
+
+
+@pytest.fixture(scope="module", params=[1, 2, 0], ids=["1 worker", "2 workers", "background"])
+def db(request):
+    with opened(request.param) as db:
+        db.sql("CREATE TABLE t (a INT, b INT)")
+        db.sql(f"CREATE MATERIALIZED VIEW v AS {QUERY}")
+        yield db
+
+
+def state_of(db, statement):
+    with pytest.raises(kpg.KpgError) as failure:
+        result = db.sql(statement)
+        list(result)
+    return failure.value.sqlstate
+
+
+def rows_at(db, epoch):
+    return Counter(db.sql(f"SELECT * FROM v AS OF {epoch}").rows())
+
+
+def sum_through(changes, epoch):
+    total = Counter()
+    for change in changes:
+        if not change.is_progress and change.epoch <= epoch:
+            total[change.row] += change.diff
+    return Counter({row: count for row, count in total.items() if count})
+
+
+def require_order(changes):
+    """No change comes after a mark of its epoch, epochs never go back, and a row changes once in an epoch."""
+    complete = -1
+    for change in changes:
+        assert change.epoch > complete
+        if change.is_progress:
+            complete = change.epoch
+    epochs = [change.epoch for change in changes]
+    assert epochs == sorted(epochs)
+    pairs = [(change.epoch, change.row) for change in changes]
+    assert len(pairs) == len(set(pairs))
+    assert all(change.diff for change in changes if not change.is_progress)
+
+
+@settings(max_examples=8)
+@given(
+    before=st.lists(st.sampled_from(STATEMENTS), max_size=4),
+    after=st.lists(st.tuples(st.sampled_from(STATEMENTS), st.booleans()), max_size=6),
+    snapshot=st.booleans(),
+    back=st.integers(0, 3),
+    of=st.sampled_from(["v", f"({QUERY})"]),
+)
+def test_the_sum_of_all_changes_up_to_an_epoch_is_the_view_there(db, before, after, snapshot, back, of):
+    db.sql("DELETE FROM t; SELECT 1")
+    first = db.epoch - 1
+    for statement in before:
+        db.sql(statement)
+    begin = max(first, db.epoch - 1 - back)
+    with db.sql(f"SUBSCRIBE {of} WITH (PROGRESS, SNAPSHOT = {str(snapshot).lower()}) AS OF {begin}") as subscription:
+        changes = list(subscription)
+        for statement, is_read in after:
+            db.sql(statement)
+            if is_read:
+                changes += subscription
+        changes += subscription
+    require_order(changes)
+    last = db.epoch - 1
+    assert [change.epoch for change in changes if change.is_progress] == list(range(begin, last + 1))
+    for epoch in range(begin, last + 1):
+        expected = rows_at(db, epoch)
+        if not snapshot:
+            expected.subtract(rows_at(db, begin))
+        assert sum_through(changes, epoch) == Counter({row: n for row, n in expected.items() if n})
+
+
+def test_without_as_of_it_begins_with_the_present_rows(db):
+    db.sql("DELETE FROM t; INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (1, 2)")
+    with db.sql("SUBSCRIBE v") as subscription:
+        assert [tuple(change) for change in subscription] == [(db.epoch - 1, 1, (1, 3, 2))]
+        assert list(subscription) == []
+
+
+def test_up_to_is_left_out_and_ends_the_subscription(db):
+    db.sql("DELETE FROM t")
+    end = db.epoch + 2
+    subscription = db.sql(f"SUBSCRIBE (SELECT b FROM t) WITH (PROGRESS) UP TO {end}")
+    for value in range(4):
+        db.sql("INSERT INTO t VALUES (1, $1)", value)
+    seen = [(change.epoch, change.row) for change in subscription]
+    assert seen == [(end - 3, None), (end - 2, (0,)), (end - 2, None), (end - 1, (1,)), (end - 1, None)]
+    assert subscription.ended and list(subscription) == []
+
+
+def test_it_may_begin_later(db):
+    db.sql("DELETE FROM t")
+    begin = db.epoch + 1
+    with db.sql(f"SUBSCRIBE (SELECT b FROM t) AS OF {begin}") as subscription:
+        db.sql("INSERT INTO t VALUES (1, 1)")
+        assert list(subscription) == []
+        db.sql("UPDATE t SET b = 2; INSERT INTO t VALUES (1, 3)")
+        assert [tuple(change) for change in subscription] == [(begin, 1, (2,)), (begin + 1, 1, (3,))]
+
+
+def test_epochs_that_are_not_kept_are_refused(db):
+    assert state_of(db, "SUBSCRIBE v AS OF -1") == "22023"
+    assert state_of(db, "SUBSCRIBE v AS OF 5 UP TO 4") == "22023"
+    assert state_of(db, "SUBSCRIBE v AS OF NULL") == "22023"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_past_is_refused_without_history(workers):
+    with kpg.open(workers=workers) as db:
+        db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+        assert state_of(db, f"SUBSCRIBE t AS OF {db.epoch - 2}") == "22023"
+        assert len(list(db.sql(f"SUBSCRIBE t AS OF {db.epoch - 1}"))) == 2
+
+
+def test_a_failing_row_stops_reading_until_it_is_corrected(db):
+    db.sql("DELETE FROM t; INSERT INTO t VALUES (1, 1)")
+    with db.sql("SUBSCRIBE (SELECT a, 10 / b AS q FROM t)") as subscription:
+        assert [change.row for change in subscription] == [(1, 10)]
+        db.sql("INSERT INTO t VALUES (2, 0)")  # the statement itself succeeds
+        with pytest.raises(kpg.DataError) as failure:
+            list(subscription)
+        assert failure.value.sqlstate == "22012"
+        db.sql("INSERT INTO t VALUES (3, 5)")
+        db.sql("UPDATE t SET b = 2 WHERE a = 2")
+        assert sorted((change.diff, change.row) for change in subscription) == [(1, (2, 5)), (1, (3, 2))]
+
+
+def test_threads_share_a_background_db():
+    with opened(workers=0) as db:
+        db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, n INT)")
+        subscription = db.sql("SUBSCRIBE t")
+        threads = [
+            Thread(target=lambda first=first: [db.sql("INSERT INTO t VALUES ($1,$1)", first + k) for k in range(10)])
+            for first in range(0, 40, 10)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(change.row[0] for change in subscription) == list(range(40))
+        assert db.sql("SELECT count(*) FROM t").value() == 40
+        subscription.close()
+        assert subscription.ended
