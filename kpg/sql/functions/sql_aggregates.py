@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kpg.sql.functions.cast_rules import ANY, ANY_ELEMENT, NUMERIC
+from kpg.sql.functions.cast_rules import ANY, ANY_ELEMENT, ANY_NONARRAY, NUMERIC
 from kpg.sql.functions.function import AggregateFunction
 from kpg.sql.functions.numeric_results import mean_digits, total_digits
 from kpg.sql.functions.sql_arithmetic import FLOATS, INTEGERS
@@ -72,7 +72,7 @@ AGGREGATES: Final = (
     *(AggregateFunction(name, (a,), DOUBLE, way) for name, way in SPREADS for a in FLOATS),
     AggregateFunction("string_agg", (TEXT, TEXT), TEXT, "string_agg"),
     AggregateFunction("string_agg", (BYTEA, BYTEA), BYTEA, "string_agg"),
-    AggregateFunction("array_agg", (ANY_ELEMENT,), _array, "array_agg"),
+    AggregateFunction("array_agg", (ANY_NONARRAY,), _array, "array_agg"),
     AggregateFunction("percentile_cont", (DOUBLE, DOUBLE), DOUBLE, "percentile_cont", ordered=True),
     AggregateFunction("percentile_cont", (DOUBLE, INTERVAL), INTERVAL, "percentile_cont", ordered=True),
     AggregateFunction("percentile_disc", (DOUBLE, ANY_ELEMENT), _last, "percentile_disc", ordered=True),
