@@ -11,6 +11,7 @@ from kpg.sql.catalog.definition_store import has_definitions
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.parse.sql_statements import QueryStatement
 from kpg.sql.parse.statement_parser import parse_statements
+from kpg.sql.relational.relations import without_order
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.run_query import CatalogSources
 from kpg.sql.session.sql_session import session_of
@@ -39,7 +40,7 @@ def collection_of(db: Database, text: str, values: Sequence[Any], parameters: Ma
     parsed = parse_statements(text)
     if len(parsed) != 1 or not isinstance(parsed[0], QueryStatement) or parsed[0].as_of is not None:
         raise ProgramError("db.query takes one SELECT, VALUES, TABLE or WITH", hint="Use db.sql for other statements.")
-    query = bind_query(parsed[0].query, catalog, numbered(values) | dict(parameters))
+    query = without_order(bind_query(parsed[0].query, catalog, numbered(values) | dict(parameters)))
     return lower_query(db, query, CatalogSources(catalog))
 
 

@@ -20,5 +20,6 @@ def table_key(relation: LoweredRelation) -> tuple[str, ...]:
         node = node.input
     if not isinstance(node, (nodes.RelationNode, nodes.InstalledNode)):
         return ()
-    keys: tuple[str, ...] = getattr(node.owner, "key", None) or getattr(node.owner, "keys", ())
-    return keys
+    key: tuple[str, ...] = getattr(node.owner, "key", ())  # of an input
+    keys: tuple[str, ...] = getattr(node.owner, "keys", ())  # of an arrangement
+    return key or keys

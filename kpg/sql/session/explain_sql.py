@@ -13,6 +13,7 @@ from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.parse.sql_statements import CreateView, ExplainStatement, QueryStatement
+from kpg.sql.relational.relations import without_order
 from kpg.sql.relational.show_relations import show_relation
 from kpg.sql.session import sql_errors
 from kpg.sql.session.query_result import QueryResult
@@ -31,7 +32,7 @@ def explain(session: SqlSession, statement: ExplainStatement, parameters: Parame
         raise sql_error(
             NotSupported, sql_errors.NOT_SUPPORTED, "EXPLAIN of a statement that writes", hint="Explain its query."
         )
-    query = bind_query(inner.query, session.catalog, parameters)
+    query = without_order(bind_query(inner.query, session.catalog, parameters))
     lines = show_relation(query.relation).splitlines()
     collection = lower_query(session.db, query, CatalogSources(session.catalog))
     output = collection.output(keep=False)

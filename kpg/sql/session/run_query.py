@@ -6,7 +6,7 @@ table with the columns of the query, in their order. `ORDER BY` is applied here,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from kpg.columns.schema import Schema
 from kpg.errors import DataError
 from kpg.sql.functions.row_failures import state_of_reason
 from kpg.sql.lower.lower_query import lower_query
-from kpg.sql.relational.relations import BoundRelation, Project, Query
+from kpg.sql.relational.relations import BoundRelation, Project, Query, without_order
 from kpg.sql.relational.scalars import Column, ColumnValue, SortKey
 from kpg.sql.session.evaluate_rows import constant_rows
 from kpg.sql.sql_states import with_sqlstate
@@ -90,7 +90,7 @@ def fetch_query(
 ) -> FetchedRows:
     """Return the rows of a query in its order; ties go by all columns."""
     if not query.order:
-        return fetch_relation(catalog, query.relation, as_of, replacing)
+        return fetch_relation(catalog, without_order(query).relation, as_of, replacing)
     relation, keys = with_sort_columns(query)
     fetched = fetch_relation(catalog, relation, as_of, replacing)
     ordered = sort_table(fetched.table, keys)
@@ -153,4 +153,23 @@ def sortable(column: Any) -> Any:
     if isinstance(column.type, pa.ExtensionType):
         storage: Any = column.type.storage_type
         return pa.chunked_array([chunk.storage for chunk in column.chunks], storage)
-    return column
+    if pa.types.is_nested(column.type):
+        return ranks_of(column, order_of_array)
+    return ranks_of(column, order_of_interval) if column.type == pa.month_day_nano_interval() else column
+
+
+def ranks_of(column: Any, order: Callable[[Any], Any]) -> Any:
+    """Return the rank of each value among the distinct values of a column that Arrow cannot sort; null stays null."""
+    keys = [None if value is None else order(value) for value in column.to_pylist()]
+    ranks = {key: rank for rank, key in enumerate(sorted({key for key in keys if key is not None}))}
+    return pa.chunked_array([pa.array([None if key is None else ranks[key] for key in keys], pa.int64())])
+
+
+def order_of_array(values: list[Any]) -> tuple[Any, ...]:
+    """Return a key that orders arrays as PostgreSQL does: element by element, nulls last."""
+    return tuple((value is None, 0 if value is None else value) for value in values)
+
+
+def order_of_interval(value: Any) -> int:
+    """Return the span of an interval in nanoseconds: a month is 30 days, and a day 24 hours."""
+    return int((value.months * 30 + value.days) * 86_400_000_000_000 + value.nanoseconds)
