@@ -38,6 +38,7 @@ MODULES = {
         "q05_tenants",
         "q06_demand",
         "q07_interactive",
+        "q08_views",
     ),
     "workers": (
         "s01_scaling",
@@ -50,6 +51,12 @@ MODULES = {
         "s08_durable",
     ),
     "papers": (
+        "x01_tpch_install",
+        "x02_tpch_update",
+        "x03_tpch_memory",
+        "x04_tpch_batching",
+        "x05_tpch_rates",
+        "x06_tpch_one_batch",
         "x07_interactive_latency",
         "x08_interactive_load",
         "x09_interactive_memory",
@@ -77,7 +84,6 @@ MODULES = {
     ),
 }
 WORDS = ("list", "all", "report", "table", "plot")  # what `kpg bench` takes in place of ids
-SQL_EXPERIMENTS = tuple(f"X{number}" for number in range(1, 7))
 
 
 @cache
@@ -110,8 +116,6 @@ def question(experiment: Experiment) -> str:
 
 def hint(name: str, ids: list[str]) -> str | None:
     """Return what to type instead of an unknown name."""
-    if name.upper() in SQL_EXPERIMENTS:
-        return "X1 to X6 need SQL, which kpg does not have yet. `kpg bench list` lists the experiments."
     if name.lower() in WORDS:
         return f"`kpg bench {name.lower()}` takes no other names."
     return did_you_mean(name.upper(), [*ids, *WORDS])

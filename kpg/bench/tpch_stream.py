@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -77,14 +78,40 @@ class TpchStream:
 
     def leaving(self, size: int) -> Iterator[Batch]:
         """Yield batches of about `size` rows: the oldest orders, and their lineitems in the same batch."""
-        if not self.by_age:
+        steps = self.leaving_batches(size)
+        if not steps:
             return
         orders = next(iter(self.by_age.values())).orders
-        steps = max(1, round(sum(len(rows.positions) for rows in self.by_age.values()) * self.deleted_share / size))
         bounds = np.linspace(0, round(orders * self.deleted_share), steps + 1).astype(np.int64)
         sorted_rows = {name: self.tables[name].take(rows.positions) for name, rows in self.by_age.items()}
         for until in bounds[1:]:
             yield [self._leave(name, sorted_rows[name], int(until)) for name in self.by_age]
+
+    def leaving_batches(self, size: int) -> int:
+        """Return the number of batches that `leaving` yields: none if the query reads neither orders nor lineitem."""
+        rows = sum(len(rows.positions) for rows in self.by_age.values()) * self.deleted_share
+        return max(1, round(rows / size)) if self.by_age else 0
+
+    def churning(self, size: int, batches: int) -> Iterator[Batch]:
+        """Yield batches of `size` rows that leave and return in turn, from the tables in proportion to their sizes.
+
+        After an even number of batches, all rows are present that were before.
+        """
+        names, rows = list(self.tables), [table.num_rows for table in self.tables.values()]
+        ends = [round(sum(rows[:place]) / sum(rows) * size) for place in range(len(rows) + 1)]
+        first = dict.fromkeys(names, 0)
+        for turn in range(batches // 2):
+            if size < len(names):  # rows of one table, in turn, of the largest most often
+                shares = {names[pick(rows, turn)]: size}
+            else:
+                shares = {name: end - start for name, (start, end) in zip(names, pairwise(ends), strict=True)}
+            slices = []
+            for name, share in shares.items():
+                start = first[name] if first[name] + share <= self.tables[name].num_rows else 0
+                first[name] = start + share
+                slices.append((name, self.tables[name].slice(start, share)))
+            for diff in (-1, 1):
+                yield [TableChange(name, table, diff) for name, table in slices]
 
     def _leave(self, name: str, sorted_rows: pa.Table, until: int) -> TableChange:
         start, end = self.left[name], int(self.by_age[name].ends[until])
@@ -101,6 +128,12 @@ class TpchStream:
         kept = np.ones(table.num_rows, bool)
         kept[self.by_age[name].positions[: self.left[name]]] = False
         return table.filter(pa.array(kept))
+
+
+def pick(rows: Sequence[int], turn: int) -> int:
+    """Return the table of a turn, in proportion to the row counts: the same for the same turn."""
+    position = (turn * 0.6180339887498949) % 1.0  # the golden ratio spreads turns evenly
+    return int(np.searchsorted(np.cumsum(rows) / sum(rows), position, side="right"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,19 @@ def test_present_rows_are_the_sum_of_the_batches(tables, number, size, share):
     }
 
 
+@settings(max_examples=6)
+@given(st.sampled_from(list(NUMBERS)), st.sampled_from([1, 7, 1000]))
+def test_rows_that_leave_return(tables, number, size):
+    stream = TpchStream(tables, columns_read(number))
+    sums = {name: Counter() for name in stream.tables}
+    for place, batch in enumerate(stream.churning(size, 10)):
+        assert sum(change.rows.num_rows for change in batch) == size
+        for change in batch:
+            assert change.diff == (-1 if place % 2 == 0 else 1)
+            (sums[change.table].update if change.diff > 0 else sums[change.table].subtract)(counted(change.rows))
+    assert place == 9 and not any(any(counts.values()) for counts in sums.values())
+
+
 def test_the_oldest_orders_leave_with_their_lineitems(tables):
     reads = {"orders": ("o_orderkey", "o_orderdate"), "lineitem": ("l_orderkey",)}
     stream = TpchStream(tables, reads)
