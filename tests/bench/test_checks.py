@@ -24,8 +24,8 @@ def fewer(rows):
 @pytest.mark.jit
 @pytest.mark.parametrize("experiment", ONE_WORKER, ids=lambda experiment: experiment.id)
 def test_an_answer_that_is_not_right_is_found_out(experiment, monkeypatch):
-    """X1, X2, X3, X4, X5, X6, X7, X8, X9, X10, X11, X12, X13, X14, X15, X16, X17, X18, X19, X20, X21, X22, X23, X24, X25,
-    X26, X27, X28, X29, X30."""
+    """X1, X2, X3, X4, X5, X6, X7, X8, X9, X10, X11, X12, X13, X14, X15, X16, X17, X18, X19, X20,
+    X21, X22, X23, X24, X25, X26, X27, X28, X29, X30."""
     insert, update_at, put = EmbeddedInput.insert, EmbeddedInput.update_at, Service.put
     monkeypatch.setattr(EmbeddedInput, "insert", lambda self, rows: insert(self, fewer(rows)))
     monkeypatch.setattr(EmbeddedInput, "insert_made", lambda self, make, **how: insert(self, fewer(make(0, 1, **how))))

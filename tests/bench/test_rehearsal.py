@@ -26,8 +26,8 @@ def rehearse(declared):
 @pytest.mark.jit
 @pytest.mark.parametrize("declared", PAPERS, ids=lambda experiment: experiment.id)
 def test_an_experiment_runs_small(declared):
-    """X1, X2, X3, X4, X5, X6, X7, X8, X9, X10, X11, X12, X13, X14, X15, X16, X17, X18, X19, X20, X21, X22, X23, X24, X25,
-    X26, X27, X28, X29, X30."""
+    """X1, X2, X3, X4, X5, X6, X7, X8, X9, X10, X11, X12, X13, X14, X15, X16, X17, X18, X19, X20,
+    X21, X22, X23, X24, X25, X26, X27, X28, X29, X30."""
     result = rehearse(declared)
     assert result.rows
     assert {limit.figure for limit in declared.limits} <= result.figures.keys()

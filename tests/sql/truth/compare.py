@@ -1,7 +1,7 @@
 """Whether two answers are the same: as multisets of rows, by the values of SQL.
 
-Floats may differ by 1e-12, relatively. Numerics must have the same value and scale; those of 16 and more decimal
-digits come from divisions and averages, whose scales are a listed difference, and may differ by 1e-15, also relatively.
+Floats may differ by 1e-12, relatively. Numerics must have the same value and scale, but those that come from
+divisions and averages, whose scales are a listed difference, may differ by 1e-15, also relatively.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.sql.truth.postgres import Row, Span, exact_json
 
 FLOAT_TOLERANCE = 1e-12
 QUOTIENT_SCALE = 16
+LEAST_QUOTIENT_SCALE = 9  # of PostgreSQL's quotients with up to 7 digits before the point; products here have less
 QUOTIENT_TOLERANCE = 1e-15  # the last digits of a scale of 16, and of a float
 
 
@@ -87,9 +88,14 @@ def canonical_numeric(value: Decimal) -> object:
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int):
         return str(value)
-    if -exponent >= QUOTIENT_SCALE:
+    if is_quotient(value, -exponent):
         return Approximate(float(value), max(1.0, abs(float(value))) * QUOTIENT_TOLERANCE)
     return (value, exponent)
+
+
+def is_quotient(value: Decimal, scale: int) -> bool:
+    """Return whether a numeric comes from a division: ours have a scale of 16, PostgreSQL's 16 significant digits."""
+    return scale >= QUOTIENT_SCALE or (scale >= LEAST_QUOTIENT_SCALE and len(value.as_tuple().digits) >= QUOTIENT_SCALE)
 
 
 def canonical_interval(value: Any) -> Span:
