@@ -241,12 +241,8 @@ def check_columns(catalog: DatabaseCatalog, statement: CreateTable, entry: Table
 def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
     """Add a view; a materialized one is installed."""
     name = str(statement.name)
-<<<<<<< Updated upstream
     ordered = bind_query(statement.query, catalog)
     query = without_order(ordered)
-=======
-    query = without_order(bind_query(statement.query, catalog))
->>>>>>> Stashed changes
     columns = view_columns(statement, query)
     entry = ViewEntry(name, columns, statement.query.text, installed=statement.materialized)
     reads = relations_read(statement.query)
