@@ -184,7 +184,7 @@ class DefinitionRules(TreeRules):
             self._advance()
             column = ColumnDefinition(name, SERIAL_TYPES[serial], not_null=True, identity="by default")
         else:
-            column = ColumnDefinition(name, self.data_type().args["this"])
+            column = ColumnDefinition(name, self.column_type().args["this"])
         while not (self.at_symbol(",") or self.at_symbol(")")):
             column = self.column_constraint(parts, column)
         parts.columns.append(column)

@@ -309,7 +309,7 @@ class QueryRules(ExpressionRules, FromRules):
     def typed_column(self) -> exp.ColumnDef:
         """Parse a column with its type."""
         start = self._index
-        return self.spanned(exp.ColumnDef(this=self.identifier(), kind=self.data_type()), start)
+        return self.spanned(exp.ColumnDef(this=self.identifier(), kind=self.column_type()), start)
 
     def common_table(self) -> exp.CTE:
         """Parse a definition of WITH."""

@@ -12,7 +12,7 @@ from sqlglot import exp
 from kpg.errors import ProgramError, TypeMismatch, UndefinedName
 from kpg.query.source_text import did_you_mean
 from kpg.sql import sql_types
-from kpg.sql.functions.cast_rules import NUMERIC
+from kpg.sql.functions.cast_rules import DEFAULT_NUMERIC, NUMERIC
 from kpg.sql.parse.postgres_tokens import COLUMN_ONLY, RESERVED, folded, is_word
 from kpg.sql.parse.sql_failures import sql_failure
 from kpg.sql.parse.token_rules import TokenRules
@@ -61,8 +61,14 @@ class TypeRules(TokenRules):
             else:
                 break
             if sql_type.element is None:  # PostgreSQL does not distinguish the number of dimensions
-                sql_type = array_of(sql_type)
+                sql_type = array_of(with_digits(sql_type))
         return self.spanned(exp.DataType(this=sql_type), start)
+
+    def column_type(self) -> exp.DataType:
+        """Parse the type of a declared column, which has one scale."""
+        node = self.data_type()
+        node.set("this", with_digits(node.args["this"]))
+        return node
 
     def scalar_type(self) -> SqlType:
         """Parse a type up to its array brackets."""
@@ -180,3 +186,8 @@ class TypeRules(TokenRules):
             return self.unsupported(f"type {name}", start)
         hint = did_you_mean(name, TYPE_WORDS)
         return sql_failure(UndefinedName, f'type "{name}" does not exist', span, "42704", hint=hint)
+
+
+def with_digits(type_: SqlType) -> SqlType:
+    """Return a type whose digits are known: numeric without digits gets those that it has by default."""
+    return DEFAULT_NUMERIC if type_ == NUMERIC else type_

@@ -109,3 +109,13 @@ def test_single_expressions_have_the_names_of_their_tables(catalog):
     for text, clause in (("a", "default"), ("(SELECT 1)", "check"), ("count(*)", "check"), ("q", "check")):
         with pytest.raises(kpg.ProgramError):
             bind_scalar(parse_expression(text), tables, catalog, clause=clause)
+
+
+def test_a_numeric_column_without_digits_takes_numbers_of_any_scale():
+    catalog = TableCatalog("CREATE TABLE p (n NUMERIC)")
+    for text in (
+        "INSERT INTO p VALUES (1.5), ('2.25'), (3)",
+        "INSERT INTO p SELECT n * 1.5 FROM p",
+        "UPDATE p SET n = n / 3",
+    ):
+        assert bound(catalog, text).rows.columns[-1].type.scale == 9

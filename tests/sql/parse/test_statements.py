@@ -41,6 +41,12 @@ def test_a_table_has_columns_keys_checks_and_options():
     ]
 
 
+def test_a_numeric_column_without_digits_has_one_scale():
+    table = one("CREATE TABLE t (n NUMERIC, m DECIMAL(5), l NUMERIC[])")
+    default = sql_types.numeric(38, 9)
+    assert [c.type for c in table.columns] == [default, sql_types.numeric(5, 0), sql_types.array_of(default)]
+
+
 def test_a_view_keeps_the_text_of_its_query():
     view = one("CREATE OR REPLACE MATERIALIZED VIEW v (x, y) AS  SELECT a, 'it''s' FROM t -- why\n ;")
     assert (view.materialized, view.or_replace, [c.text for c in view.columns]) == (True, True, ["x", "y"])
