@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from kpg.columns.expression import ColumnReference, Expression, Literal
 from kpg.columns.schema import Type
-from kpg.plan.views import indexed_views
 from kpg.query.lower.unit_input import UNIT
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.lower.relation_lowering import RelationLowering
+from kpg.sql.lower.table_arrangements import is_indexed_by
 from kpg.sql.rewrites.join_conditions import KeyPair
 
 
@@ -29,7 +29,7 @@ class JoinSide:
     @property
     def is_indexed(self) -> bool:
         """Whether an arrangement by the keys exists, perhaps of more rows."""
-        return bool(self.keys) and indexed_views(self.relation.rows.node, self.keys) is not None
+        return bool(self.keys) and is_indexed_by(self.relation.rows.node, self.keys)
 
     def key_type(self, position: int) -> Type:
         """Return the type of a key."""

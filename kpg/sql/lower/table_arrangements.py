@@ -13,6 +13,22 @@ def is_arranged_by(relation: LoweredRelation, columns: frozenset[Column]) -> boo
     return bool(names) and set(table_key(relation)) == names
 
 
+def is_indexed_by(node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
+    """Return whether a plan, perhaps below filters, has an index by some columns already, so a join builds none.
+
+    A relation of several workers knows only its key here; the workers look for other arrangements when they render.
+    """
+    while isinstance(node, nodes.FilterNode) and not node.silent:
+        node = node.input
+    match node:
+        case nodes.ArrangeNode() | nodes.ReduceNode():
+            return node.keys == keys
+        case nodes.RelationNode() | nodes.InstalledNode():
+            find = getattr(node.owner, "arranged_by", None)
+            return (find(keys) is not None) if find is not None else getattr(node.owner, "key", ()) == keys
+    return False
+
+
 def table_key(relation: LoweredRelation) -> tuple[str, ...]:
     """Return the columns that a table, perhaps below filters, is arranged by; none of another relation."""
     node = relation.rows.node
@@ -20,6 +36,5 @@ def table_key(relation: LoweredRelation) -> tuple[str, ...]:
         node = node.input
     if not isinstance(node, (nodes.RelationNode, nodes.InstalledNode)):
         return ()
-    key: tuple[str, ...] = getattr(node.owner, "key", ())  # of an input
-    keys: tuple[str, ...] = getattr(node.owner, "keys", ())  # of an arrangement
-    return key or keys
+    keys: tuple[str, ...] | None = getattr(node.owner, "key", None) or getattr(node.owner, "keys", None)
+    return keys or ()
