@@ -216,7 +216,11 @@ class Collection(Uncopyable):
         """
         from kpg.api.group import Group
 
-        written = {self._name(key): wrap_column(key) for key in keys} | {n: wrap_column(v) for n, v in named.items()}
+        names = [*map(self._name, keys), *named]
+        repeated = next((name for at, name in enumerate(names) if name in names[:at]), None)
+        if repeated is not None:
+            raise BadPlan(f"two keys of the group are called {repeated!r}", hint="Name each key once.")
+        written = dict(zip(names, map(wrap_column, (*keys, *named.values())), strict=True))
         computed = {name: key for name, key in written.items() if name_of_column(key) != name}
         for name in computed:
             if name in self.schema.names:

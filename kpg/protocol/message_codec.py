@@ -84,11 +84,13 @@ def plain_row(row: Iterable[Any]) -> list[Any]:
     ]
 
 
-def plain_arguments(arguments: Iterable[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
-    """Return arguments of an interest as JSON values."""
+def plain_arguments(arguments: dict[str, Any] | Iterable[dict[str, Any]] | None) -> Any:
+    """Return the arguments of an interest, or the parameters of a statement, as JSON values."""
     if arguments is None:
         return None
-    return [{name: encode_value(value) for name, value in argument.items()} for argument in arguments]
+    if isinstance(arguments, dict):
+        return {name: encode_value(value) for name, value in arguments.items()}
+    return [plain_arguments(argument) for argument in arguments]
 
 
 def plain_thing(value: Any) -> Any:
