@@ -30,7 +30,7 @@ _running = _Running()
 
 
 @contextmanager
-def budget(check: Check | None) -> Iterator[None]:
+def budget(check: Check) -> Iterator[None]:
     """Use a check for everything that this thread computes in this block."""
     before, _running.check = _running.check, check
     try:

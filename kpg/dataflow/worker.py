@@ -108,8 +108,12 @@ class Worker:
     def step(self) -> bool:
         """Step one operator, or exchange progress. Return False if nothing is left to do for now."""
         if self._ready:
-            with budget(self.guard):
-                self._run(heapq.heappop(self._ready)[2])
+            operator = heapq.heappop(self._ready)[2]
+            if self.guard is None:
+                self._run(operator)
+            else:
+                with budget(self.guard):
+                    self._run(operator)
             return True
         busy = self.exchange() | self.wake()
         if self.cleanup_due and not busy:
@@ -118,12 +122,18 @@ class Worker:
 
     def run(self) -> None:
         """Step until nothing is left to do for now."""
-        with budget(self.guard):
-            while self._ready or self.exchange() | self.wake():
-                while self._ready:
-                    self._run(heapq.heappop(self._ready)[2])
+        if self.guard is None:
+            self._run_until_idle()
+        else:
+            with budget(self.guard):
+                self._run_until_idle()
         if self.cleanup_due:
             self._clean_up()
+
+    def _run_until_idle(self) -> None:
+        while self._ready or self.exchange() | self.wake():
+            while self._ready:
+                self._run(heapq.heappop(self._ready)[2])
 
     def _run(self, operator: Operator) -> None:
         operator.scheduled = False

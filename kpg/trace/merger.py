@@ -15,7 +15,7 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate_all
-from kpg.columns.exact_diffs import MAX_MASS, digit_count, mass, set_mass, with_digits, without_digits
+from kpg.columns.exact_diffs import MAX_MASS, digit_count, set_mass, total_mass, with_digits, without_digits
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import advance_times
@@ -33,7 +33,7 @@ class _RunMerge:
     __slots__ = ("_a", "_b", "_frontier", "_lone", "_data", "_times", "_diffs", "_state", "_mass", "_digits")
 
     def __init__(self, a: Updates, b: Updates, frontier: Ints, lone: int) -> None:
-        self._mass = mass(a) + mass(b)
+        self._mass = total_mass((a, b))
         self._digits = 0  # of each diff, where sums may leave 64 bits
         if self._mass > MAX_MASS:
             self._digits = digit_count((a, b))

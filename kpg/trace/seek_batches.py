@@ -15,7 +15,7 @@ from collections import deque
 import numpy as np
 
 from kpg.columns.consolidation import shrink_block
-from kpg.columns.exact_diffs import largest, mass, total_mass
+from kpg.columns.exact_diffs import largest, mass, set_mass, total_mass
 from kpg.columns.lane_values import MAX
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.seek_rows import count_pairs, write_seek_pairs
@@ -62,7 +62,8 @@ class Seek:
         if not row_count:
             return None
         total, plain = count_pairs(rows.times, offsets, table, ranges)
-        if total > limit or not self._products_fit():
+        bound = mass(rows) * total_mass([batch.updates for batch in batches])
+        if total > limit or not (bound <= MAX or self._products_fit()):
             self._matches = deque(self._match(batch) for batch in batches)
             return None
         width = batches[0].updates.diffs.shape[0]
@@ -73,13 +74,12 @@ class Seek:
             rows.data, rows.times, rows.diffs, offsets, table, ranges, self._side, width, self._projection, 1 - plain,
             data, times, diffs,
         )  # fmt: skip
-        return Updates(data, times if plain else shrink_block(times, total), shrink_block(diffs, total))
+        pairs = Updates(data, times if plain else shrink_block(times, total), shrink_block(diffs, total))
+        set_mass(pairs, bound)  # the sum of products is at most the product of the sums
+        return pairs
 
     def _products_fit(self) -> bool:
         """Return whether all products of a diff of the rows and one of the batches fit 64 bits."""
-        factor = mass(self._rows)
-        if factor * total_mass([batch.updates for batch in self._batches]) <= MAX:
-            return True
         return largest(self._rows.diffs) * max(largest(batch.updates.diffs) for batch in self._batches) <= MAX
 
     def _single_time(self) -> Ints:
