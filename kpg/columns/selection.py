@@ -48,4 +48,4 @@ def reorder_lanes(updates: Updates, lanes: list[int]) -> Updates:
     """Return the same updates with their lanes in another order."""
     if lanes == sorted(lanes):
         return updates
-    return Updates(np.ascontiguousarray(updates.data[lanes]), updates.times, updates.diffs)
+    return updates.with_data(np.ascontiguousarray(updates.data[lanes]))

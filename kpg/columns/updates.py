@@ -37,6 +37,10 @@ class Updates:
         """Return the same updates at other times, in no particular order."""
         return Updates(self.data, times, self.diffs, known_mass=self.known_mass)
 
+    def with_data(self, data: Ints) -> Updates:
+        """Return updates of other records, one for each of these, with the same times and diffs."""
+        return Updates(data, self.times, self.diffs, known_mass=self.known_mass)
+
     @property
     def lanes(self) -> int:
         """The number of int64 in a record."""

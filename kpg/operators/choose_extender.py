@@ -51,12 +51,12 @@ class ChooseExtender(Operator):
         counts = self._counts(updates)
         if self.number == 0:
             front = np.stack([counts, np.zeros_like(counts)])
-            return Updates(np.concatenate([front, updates.data]), updates.times, updates.diffs)
+            return updates.with_data(np.concatenate([front, updates.data]))
         data = updates.data.copy()
         fewer = counts < data[0]
         data[0][fewer] = counts[fewer]
         data[1][fewer] = self.number
-        return Updates(data, updates.times, updates.diffs)
+        return updates.with_data(data)
 
     def _counts(self, updates: Updates) -> np.typing.NDArray[np.int64]:
         _, ranges, _ = locate(self.extender_index.batches(), keys_of(updates.data, self.extender_index.extender))

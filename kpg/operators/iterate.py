@@ -27,7 +27,7 @@ class Enter(Operator):
         for message in inputs[0]:
             times = tuple([time + (0,) for time in message.times])
             for updates in updates_of(message.payload):
-                self.send(Updates(updates.data, append_zero(updates.times), updates.diffs), times)
+                self.send(updates.with_times(append_zero(updates.times)), times)
         return False
 
 
@@ -47,7 +47,7 @@ class Leave(Operator):
         for message in inputs[0]:
             times = tuple(sorted({time[:-1] for time in message.times}))
             for updates in updates_of(message.payload):
-                self.send(Updates(updates.data, drop_last(updates.times), updates.diffs), times)
+                self.send(updates.with_times(drop_last(updates.times)), times)
         return False
 
 
@@ -69,13 +69,13 @@ class Feedback(Operator):
                 later[-1] += 1
                 if int(later[-1].max()) > self.max_rounds:
                     if self.stops:
-                        self._send_before_limit(Updates(updates.data, later, updates.diffs), times)
+                        self._send_before_limit(updates.with_times(later), times)
                         continue
                     raise TooManyRounds(
                         f"{self.name} did not reach a fixed point within {self.max_rounds} rounds",
                         hint="Check that the recursion ends, or allow more with max_rounds=.",
                     )
-                self.send(Updates(updates.data, later, updates.diffs), times)
+                self.send(updates.with_times(later), times)
         return False
 
     def _send_before_limit(self, updates: Updates, times: tuple[Time, ...]) -> None:

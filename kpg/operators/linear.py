@@ -128,8 +128,8 @@ class PickStage(InfallibleStage):
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         if len(self.lanes) == 1:
             lane = self.lanes[0]
-            return Updates(updates.data[lane : lane + 1], updates.times, updates.diffs)
-        return Updates(updates.data[list(self.lanes)], updates.times, updates.diffs)
+            return updates.with_data(updates.data[lane : lane + 1])
+        return updates.with_data(updates.data[list(self.lanes)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class ComputeStage:
                 if not self.silent:
                     fail.report_rows(updates, fresh, result.failure)
                 failed = result.failed if failed is None else failed | result.failed
-        computed = Updates(data, updates.times, updates.diffs)
+        computed = updates.with_data(data)
         return computed if failed is None else keep(computed, ~failed)
 
 
@@ -200,7 +200,7 @@ class NegateStage(InfallibleStage):
     """Negate every diff."""
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
-        return Updates(updates.data, updates.times, -updates.diffs)
+        return Updates(updates.data, updates.times, -updates.diffs, known_mass=updates.known_mass)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class ComplementStage(InfallibleStage):
         data = updates.data.copy()
         for lane in self.lanes:
             np.invert(data[lane], out=data[lane])
-        return Updates(data, updates.times, updates.diffs)
+        return updates.with_data(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class DelayStage:
         result = self.expression.evaluate(updates.data)
         times = spread(updates.times, len(updates)).copy()
         np.maximum(times[self.coordinate], result.values, out=times[self.coordinate])
-        delayed = Updates(updates.data, times, updates.diffs)
+        delayed = updates.with_times(times)
         if result.failed is None or not result.failed.any():
             return delayed
         fail.report_rows(updates, result.failed, result.failure)

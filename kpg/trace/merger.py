@@ -102,12 +102,12 @@ def merge_updates(a: Updates, b: Updates) -> Updates:
 
 def _with_lane(updates: Updates) -> Updates:
     """Return the updates with one lane of zeros, because the kernel needs at least one lane."""
-    return Updates(np.zeros((1, len(updates)), np.int64), updates.times, updates.diffs)
+    return updates.with_data(np.zeros((1, len(updates)), np.int64))
 
 
 def _without_lane(updates: Updates) -> Updates:
     """Return the updates without any lane."""
-    return Updates(np.empty((0, len(updates)), np.int64), updates.times, updates.diffs)
+    return updates.with_data(np.empty((0, len(updates)), np.int64))
 
 
 class Merge:
