@@ -204,20 +204,10 @@ class FromBinder(JoinBinder):
         aliases = self.aliases(alias)
         if not is_table_function(name):
             return self.scalar_function(binder, call, bool(ordinality), aliases, span)
-        scalars = [binder.bind(argument) for argument in arguments]
-        if name == "unnest" and len(scalars) > 1:
-            raise not_supported("unnest of several arrays", span)
-        with located(span):
-            found = resolve_table_function(name, [scalar.type for scalar in scalars])
-        cast = tuple(coerce(scalar, type_) for scalar, type_ in zip(scalars, found.argument_types, strict=True))
-        types = found.function.returns([scalar.type for scalar in cast])
-        names = FUNCTION_COLUMNS.get(name) or (aliases.name or name,) * len(types)
-        columns = tuple(Column(column, type_) for column, type_ in zip(names, types, strict=True))
-        position = Column("ordinality", BIGINT) if ordinality else None
-        all_columns = columns if position is None else (*columns, position)
-        relation = FunctionScan(all_columns, found.function, cast, position)
         table = aliases.name or name
-        return item_of(relation, table, renamed([c.name for c in all_columns], aliases, table), None)
+        scalars = [binder.bind(argument) for argument in arguments]
+        relation = function_rows(name, scalars, table, bool(ordinality), span)
+        return item_of(relation, table, renamed([c.name for c in relation.columns], aliases, table), None)
 
     def scalar_function(
         self, binder: ExpressionBinder, call: exp.Expr, ordinality: bool, aliases: Aliases, span: Span | None
@@ -229,6 +219,20 @@ class FromBinder(JoinBinder):
         table = aliases.name or name_of(call.this)
         relation = Project((Column(table, value.type),), one_row(), (value,))
         return item_of(relation, table, renamed([table], aliases, table), None)
+
+
+def function_rows(name: str, arguments: list[Scalar], column: str, ordinality: bool, span: Span | None) -> FunctionScan:
+    """Return the rows of a function. Its column has a given name, unless the function names its columns."""
+    if name == "unnest" and len(arguments) > 1:
+        raise not_supported("unnest of several arrays", span)
+    with located(span):
+        found = resolve_table_function(name, [argument.type for argument in arguments])
+    cast = tuple(coerce(scalar, type_) for scalar, type_ in zip(arguments, found.argument_types, strict=True))
+    types = found.function.returns([scalar.type for scalar in cast])
+    names = FUNCTION_COLUMNS.get(name) or (column,) * len(types)
+    columns = tuple(Column(label, type_) for label, type_ in zip(names, types, strict=True))
+    position = Column("ordinality", BIGINT) if ordinality else None
+    return FunctionScan(columns if position is None else (*columns, position), found.function, cast, position)
 
 
 def is_comma(join: exp.Expr) -> bool:

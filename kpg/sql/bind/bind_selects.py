@@ -14,7 +14,7 @@ from kpg.errors import ProgramError
 from kpg.sql.bind.aggregate_calls import AggregateCollector
 from kpg.sql.bind.bind_context import BindContext, BoundSelect, value_of
 from kpg.sql.bind.bind_expressions import ExpressionBinder
-from kpg.sql.bind.bind_from import FromBinder, one_row
+from kpg.sql.bind.bind_from import FromBinder, function_rows, one_row
 from kpg.sql.bind.coercions import resolved
 from kpg.sql.bind.common_tables import CommonTables
 from kpg.sql.bind.group_clauses import GroupClause
@@ -23,9 +23,10 @@ from kpg.sql.bind.name_scopes import NamedValue, NameScope
 from kpg.sql.bind.output_names import output_name
 from kpg.sql.bind.row_limits import RowLimits, limited
 from kpg.sql.bind.tree_reading import bare_name, is_star, name_of
-from kpg.sql.parse.sql_failures import sql_failure
+from kpg.sql.functions.resolve import is_table_function
+from kpg.sql.parse.sql_failures import not_supported, sql_failure
 from kpg.sql.relational.references import mentions
-from kpg.sql.relational.relations import BoundRelation, Distinct, Filter, Project, TopRows
+from kpg.sql.relational.relations import BoundJoin, BoundRelation, Distinct, Filter, FunctionScan, Project, TopRows
 from kpg.sql.relational.scalars import Column, Constant, Scalar, SortKey
 from kpg.sql.sql_types import BIGINT
 
@@ -58,6 +59,7 @@ class SelectBinder:
         self.binder = ExpressionBinder(self.scope, context)
         self.outputs: list[ListItem] = []
         self.collector = AggregateCollector()
+        self.function_scan: FunctionScan | None = None  # of a function of rows in the list
 
     def bind(self, limits: RowLimits) -> BoundSelect:
         """Bind the whole query; ORDER BY and LIMIT are read from the node that has them."""
@@ -78,7 +80,9 @@ class SelectBinder:
         on = self.distinct_keys(distinct)
         values = [output.value for output in self.outputs]
         self.scope.collector = None
-        if keys is not None or condition is not None or not collector.is_empty:
+        grouped = keys is not None or condition is not None or not collector.is_empty
+        relation = self.with_function_rows(relation, grouped)
+        if grouped:
             rows = GroupedRows(relation, keys or GroupKeys((), None), collector, self.scope)
             values = [rows.over_groups(value) for value in values]
             order = [replace(item, value=rows.over_groups(item.value)) for item in order]
@@ -115,7 +119,31 @@ class SelectBinder:
             self.outputs += [ListItem(value.name, value.value) for value in self.star(node)]
             return
         value = self.context.take(node, "this", "alias")[0] if isinstance(node, exp.Alias) else node
-        self.outputs.append(ListItem(output_name(node), self.binder.bind(value)))
+        is_call = isinstance(value, exp.Anonymous) and is_table_function(name_of(value.this))
+        bound = self.function_rows(value) if is_call else self.binder.bind(value)
+        self.outputs.append(ListItem(output_name(node), bound))
+
+    def function_rows(self, node: exp.Expr) -> Scalar:
+        """Bind a function of rows as an item of the list: each row becomes as many rows as the function returns."""
+        this, arguments = self.context.take(node, "this", "expressions")
+        span = self.context.span(node)
+        if self.function_scan is not None:
+            raise not_supported("a list with several functions that return rows", span)
+        scan = function_rows(name_of(this), [self.binder.bind(item) for item in arguments], name_of(this), False, span)
+        if len(scan.columns) > 1:
+            raise not_supported("a whole row as a value", span)
+        self.function_scan = scan
+        return value_of(scan.columns[0], span)
+
+    def with_function_rows(self, relation: BoundRelation, grouped: bool) -> BoundRelation:
+        """Return rows joined with those of the function of rows in the list."""
+        scan = self.function_scan
+        if scan is None:
+            return relation
+        if grouped:
+            raise not_supported("a function that returns rows in a query with groups", self.context.span(self.node))
+        dependent = mentions(scan, relation.columns)
+        return BoundJoin((*relation.columns, *scan.columns), "inner", relation, scan, dependent=dependent)
 
     def star(self, node: exp.Expr) -> list[NamedValue]:
         """Return the columns that a star stands for."""

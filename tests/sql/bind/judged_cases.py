@@ -377,6 +377,12 @@ SELECT a -> 'x' FROM r
 SELECT row(1, 2) = row(1, 2), row(1) = row(2)
 SELECT date('2020-01-01'), text(a) FROM r
 SELECT cast(a AS) FROM r
+SELECT generate_series(1, 3), a FROM r
+SELECT unnest(ARRAY[a, b]) AS x, generate_series FROM r, generate_series(1, 2) ORDER BY x
+SELECT DISTINCT generate_series(1, a) FROM r LIMIT 3
+SELECT generate_series(1, 'x')
+SELECT a FROM r WHERE generate_series(1, 2) = 1
+SELECT sum(generate_series(1, 2))
 SELECT a FROM r WHERE a
 SELECT a FROM r WHERE 'x'
 SELECT a FROM r WHERE NULL
