@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from kpg.errors import ProgramError
-from kpg.sql.bind.bind_changes import DeleteBinder, InsertBinder, UpdateBinder
+from kpg.sql.bind.bind_changes import DeleteBinder, UpdateBinder
 from kpg.sql.bind.bind_context import BindContext, Parameters, value_of
 from kpg.sql.bind.bind_expressions import ExpressionBinder
+from kpg.sql.bind.bind_inserts import InsertBinder
 from kpg.sql.bind.bind_queries import bind_query_node
 from kpg.sql.bind.bound_changes import BoundDelete, BoundInsert, BoundUpdate
 from kpg.sql.bind.coercions import coerce, resolved
