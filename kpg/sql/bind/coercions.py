@@ -16,6 +16,7 @@ from kpg.errors import KpgError, ProgramError, TypeMismatch
 from kpg.sql.functions.cast_rules import NUMERIC, CastContext, can_cast, common_type, numeric_of
 from kpg.sql.functions.resolve import resolve
 from kpg.sql.functions.sql_literals import read_literal
+from kpg.sql.functions.text_input import EXACT
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import sql_failure
 from kpg.sql.relational.scalars import Cast, Constant, Scalar, ScalarCall
@@ -86,7 +87,7 @@ def scaled_constant(value: Decimal, target: SqlType, span: Span | None) -> Const
     whole = len(digits) + int(exponent)
     if -int(exponent) > scale or whole > (target.precision or 0) - scale:
         return None
-    return Constant(value.quantize(Decimal(1).scaleb(-scale)), type=target, span=span)
+    return Constant(value.quantize(Decimal(1).scaleb(-scale), context=EXACT), type=target, span=span)
 
 
 def as_boolean(scalar: Scalar, clause: str) -> Scalar:

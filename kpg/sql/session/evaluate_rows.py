@@ -43,16 +43,26 @@ def evaluate_scalars(
     return decode(result, np.ascontiguousarray(lanes.astype(np.int64, copy=False)), db.symbols), result
 
 
+class FailedRow(DataError):
+    """A scalar fails on a row; `row` is its position, `error` has the message for users."""
+
+    def __init__(self, row: int, error: DataError) -> None:
+        super().__init__(error.what, detail=error.detail, hint=error.hint)
+        self.sqlstate = error.sqlstate
+        self.row = row
+        self.error = error
+
+
 def checked(evaluated: Evaluated) -> Any:
     """Return the values; raise if a row failed."""
     failed = evaluated.failed
     if failed is not None and failed.any():
-        failure = evaluated.failure(int(np.argmax(failed)))
+        row = int(np.argmax(failed))
+        failure = evaluated.failure(row)
         position = f"{failure.origin.at}: " if failure.origin is not None and failure.origin.at else ""
         excerpt = failure.origin.excerpt if failure.origin is not None else ""
-        raise sql_error(
-            DataError, state_of_reason(failure.reason), f"{position}{failure.reason}", detail=excerpt or None
-        )
+        what = f"{position}{failure.reason}"
+        raise FailedRow(row, sql_error(DataError, state_of_reason(failure.reason), what, detail=excerpt or None))
     return evaluated.values
 
 
