@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kpg.api.contracts import Database
 
 ROWS_PER_WRITE: Final = 100_000
+MAX_PLAIN_SCALE: Final = 6  # of decimals that Arrow writes without an exponent
 TEXT_ESCAPES: Final = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
 
@@ -52,10 +53,18 @@ def text_column(db: Database, table: pa.Table, schema: Schema, at: int, type_: S
         return pc.if_else(column, "t", "f")
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return column
+    if is_written_by_arrow(column.type):
+        return column.cast(pa.string())
     held = Column("value", type_)
     single = Schema(("value",), (schema.types[at],))
     cast = Cast(ColumnValue(held, type=type_), type=TEXT)
     return evaluate_scalars(db, [cast], [held], pa.table([column], names=["value"]), single)[0].column(0)
+
+
+def is_written_by_arrow(type_: Any) -> bool:
+    """Return whether Arrow writes values of a type as PostgreSQL does; decimals with more digits get exponents."""
+    is_short = pa.types.is_decimal(type_) and 0 <= type_.scale <= MAX_PLAIN_SCALE
+    return pa.types.is_integer(type_) or pa.types.is_date32(type_) or is_short
 
 
 def formatted(text: Any, options: CopyOptions, width: int) -> Any:

@@ -21,7 +21,7 @@ from kpg.sql.functions.row_failures import state_of_reason
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lower_scalars import expression_of
 from kpg.sql.relational.relations import BoundRelation, Project, Values
-from kpg.sql.relational.scalars import SUBQUERIES, Column, Constant, Scalar, walk
+from kpg.sql.relational.scalars import SUBQUERIES, Column, ColumnValue, Constant, Scalar, walk
 from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:
@@ -70,10 +70,24 @@ def constant_rows(db: Database, relation: BoundRelation) -> tuple[pa.Table, Sche
     """Return the rows of VALUES, or of a projection of it; None if the relation needs a dataflow."""
     if isinstance(relation, Project) and relation.input.columns and not has_subquery(relation.values):
         inner = constant_rows(db, relation.input)
-        return None if inner is None else evaluate_scalars(db, relation.values, relation.input.columns, *inner)
+        if inner is None:
+            return None
+        chosen = chosen_columns(relation)
+        if chosen is not None:  # as usual for INSERT … VALUES
+            table, schema = inner[0].select(chosen), inner[1].select([inner[1].names[at] for at in chosen])
+            return table, schema
+        return evaluate_scalars(db, relation.values, relation.input.columns, *inner)
     if not isinstance(relation, Values) or not relation.columns or has_subquery(itertools.chain(*relation.rows)):
         return None
     return rows_of_values(db, relation)
+
+
+def chosen_columns(relation: Project) -> list[int] | None:
+    """Return the positions of the different columns that a projection chooses; None if it computes something."""
+    positions = {column: at for at, column in enumerate(relation.input.columns)}
+    chosen = [positions.get(value.column) for value in relation.values if isinstance(value, ColumnValue)]
+    found = [at for at in chosen if at is not None]
+    return found if len(found) == len(set(found)) == len(relation.values) else None
 
 
 def has_subquery(scalars: Iterable[Scalar]) -> bool:

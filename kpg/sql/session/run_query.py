@@ -20,6 +20,7 @@ from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.relational.relations import BoundRelation, Project, Query, without_order
 from kpg.sql.relational.scalars import Column, ColumnValue, SortKey
 from kpg.sql.session.evaluate_rows import constant_rows
+from kpg.sql.session.key_lookups import rows_in_hand
 from kpg.sql.sql_states import with_sqlstate
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ def fetch_relation(
 ) -> FetchedRows:
     """Return the rows of a relation now, or as of an epoch, in any order."""
     db = catalog.db
-    constants = constant_rows(db, relation)
-    if constants is not None:
-        return FetchedRows(*constants)
+    in_hand = rows_in_hand(catalog, relation, as_of) if not replacing else constant_rows(db, relation)
+    if in_hand is not None:
+        return FetchedRows(*in_hand)
     if db.sealed is None:
         db.advance()
     named = Query(relation, tuple(f"column {at}" for at in range(len(relation.columns))))

@@ -104,6 +104,8 @@ def check_keys(session: SqlSession, entry: TableEntry, inserted: pa.Table, remov
         return
     schema = schema_of_table(session, entry)
     present = existing_rows(session, entry, inserted)
+    if inserted.num_rows == 1 and not present.num_rows:
+        return
     tables = [inserted, present, removed]
     new, old, gone = key_numbers(schema, tables, entry.primary_key, session.db.symbols)
     clash = repeated(new) | np.isin(new, np.setdiff1d(old, gone))

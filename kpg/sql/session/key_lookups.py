@@ -1,0 +1,120 @@
+"""Queries whose rows are in hand: rows of VALUES, and of a table by a key that the condition gives as constants.
+
+    SELECT … FROM t WHERE id = 7 AND …         looks up the rows with that key, and evaluates the rest on them
+
+No dataflow is installed. The rows are those that the dataflow of the query would have: a condition holds only for rows
+with the key, so other rows neither count nor fail. The cost is that of the rows with the key, not of the table. Keys
+are the primary key and the columns of an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kpg.errors import DataError
+from kpg.sql.relational.relations import BoundRelation, Filter, Project, Scan
+from kpg.sql.relational.scalars import SUBQUERIES, And, Column, ColumnValue, Constant, Scalar, ScalarCall, walk
+from kpg.sql.session.evaluate_rows import constant_rows, evaluate_scalars, has_subquery
+
+if TYPE_CHECKING:
+    from kpg.api.contracts import Arrangement
+    from kpg.columns.schema import Schema
+    from kpg.sql.catalog.database_catalog import DatabaseCatalog
+
+INTEGERS: Final = ("smallint", "integer", "bigint")
+KEY_TYPES: Final = {**dict.fromkeys(INTEGERS, INTEGERS), "text": ("text",), "uuid": ("uuid",), "date": ("date",)}
+
+RowsInHand = tuple[pa.Table, "Schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLookup:
+    """An arrangement of a table, and the values of its key."""
+
+    arrangement: Arrangement
+    key: tuple[Any, ...]
+
+
+def rows_in_hand(catalog: DatabaseCatalog, relation: BoundRelation, as_of: int | None) -> RowsInHand | None:
+    """Return the rows of a relation without a dataflow; None if it needs one, or if a row fails.
+
+    The dataflow then has the message for the row.
+    """
+    constants = constant_rows(catalog.db, relation)
+    if constants is not None:
+        return constants
+    try:
+        return looked_up(catalog, relation, as_of)
+    except DataError:
+        return None
+
+
+def looked_up(catalog: DatabaseCatalog, relation: BoundRelation, as_of: int | None) -> RowsInHand | None:
+    """Return the rows of projections and a condition over a table, by a key; None if there is no key."""
+    if isinstance(relation, Project) and relation.values and not has_subquery(relation.values):
+        inner = looked_up(catalog, relation.input, as_of)
+        if inner is None:
+            return None
+        return evaluate_scalars(catalog.db, relation.values, relation.input.columns, *inner)
+    if not isinstance(relation, Filter) or not isinstance(relation.input, Scan):
+        return None
+    if any(isinstance(part, SUBQUERIES) for part in walk(relation.condition)):
+        return None
+    lookup = find_lookup(catalog, relation.input, relation.condition)
+    return None if lookup is None else matching_rows(catalog, relation, relation.input, lookup, as_of)
+
+
+def find_lookup(catalog: DatabaseCatalog, scan: Scan, condition: Scalar) -> KeyLookup | None:
+    """Return an arrangement of a table whose key columns a condition equates with constants."""
+    entry = catalog.tables.get(scan.source)
+    if entry is None or not entry.retained:
+        return None
+    given = dict(key_values(scan, condition))
+    if entry.primary_key and all(name in given for name in entry.primary_key):
+        arrangement = catalog.key_index(scan.source)
+        return KeyLookup(arrangement, tuple(given[name] for name in arrangement.keys))
+    for index in catalog.indexes_of(scan.source):
+        if all(name in given for name in index.arrangement.keys):
+            return KeyLookup(index.arrangement, tuple(given[name] for name in index.arrangement.keys))
+    return None
+
+
+def key_values(scan: Scan, condition: Scalar) -> Iterator[tuple[str, Any]]:
+    """Yield the columns that must have one value for the condition to hold, and that value."""
+    fields = dict(zip(scan.columns, scan.fields, strict=True))
+    for term in terms_of(condition):
+        if not isinstance(term, ScalarCall) or term.function.name != "=" or len(term.arguments) != 2:
+            continue
+        for left, right in (term.arguments, term.arguments[::-1]):
+            if isinstance(left, ColumnValue) and left.column in fields and isinstance(right, Constant):
+                if right.value is not None and right.type.name in KEY_TYPES.get(left.type.name, ()):
+                    yield fields[left.column], right.value
+
+
+def terms_of(condition: Scalar) -> Iterable[Scalar]:
+    """Return the conditions that must all hold."""
+    if isinstance(condition, And):
+        return [inner for term in condition.terms for inner in terms_of(term)]
+    return [condition]
+
+
+def matching_rows(
+    catalog: DatabaseCatalog, relation: Filter, scan: Scan, lookup: KeyLookup, as_of: int | None
+) -> RowsInHand:
+    """Return the rows with a key on which the whole condition holds, with the columns of the scan."""
+    db = catalog.db
+    if db.sealed is None:
+        db.advance()
+    schema = db.inputs[scan.source].schema.select(scan.fields)
+    found = lookup.arrangement.lookup_many([lookup.key], as_of=as_of).select(list(scan.fields))
+    if not found.num_rows:
+        return found, schema
+    columns: tuple[Column, ...] = scan.columns
+    results, _ = evaluate_scalars(db, [relation.condition], columns, found, schema)
+    holds: Any = pc.fill_null(results.column(0), False)
+    return found.filter(holds), schema
