@@ -165,6 +165,11 @@ class EmbeddedOutput(Output):
             return to_counted_table(self.db, installed, self.schema, time)
         return to_table(self.db, installed, self.schema, time, None)
 
+    @property
+    def dataflow(self) -> Dataflow:
+        """The dataflow that maintains the answer."""
+        return self._dataflow
+
     def readable(self) -> InstalledArrangement:
         """Return the arrangement to read from; raise if the output keeps none."""
         self._check()

@@ -200,8 +200,9 @@ class TransactionStatement(SqlStatement):
 class ExplainStatement(SqlStatement):
     """EXPLAIN [ANALYZE] [VERBOSE] or EXPLAIN (options). Names are lower case; an option without value is "true"."""
 
-    statement: SqlStatement
+    statement: SqlStatement | None
     options: Mapping[str, str]
+    view: SqlName | None = None  # of EXPLAIN MATERIALIZED VIEW, which has no statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,8 @@ class StatementRules(ChangeRules):
             options = self.options()
         while word := self.one_of("analyze", "analyse", "verbose"):
             options["verbose" if word == "verbose" else "analyze"] = "true"
+        if self.accept("materialized", "view"):
+            return ExplainStatement(None, options, self.qualified_name(), span=self.span_from(start))
         return ExplainStatement(self.statement(), options, span=self.span_from(start))
 
     def show(self, start: int) -> ShowStatement:

@@ -71,9 +71,9 @@ def formatted(text: Any, options: CopyOptions, width: int) -> Any:
     """Return fields as they stand in the file, with quotes or escapes where they are needed."""
     if options.format == "csv":
         special = re.escape(options.delimiter + options.quote) + "\r\n"
-        needed = pc.or_(pc.match_substring_regex(text, f"[{special}]"), pc.equal(text, options.null))
+        needed: Any = pc.or_(pc.match_substring_regex(text, f"[{special}]"), pc.equal(text, pa.scalar(options.null)))
         if width == 1:  # PostgreSQL quotes what would read as the end of the data
-            needed = pc.or_(needed, pc.equal(text, "\\."))
+            needed = pc.or_(needed, pc.equal(text, pa.scalar("\\.")))
         inner = text
         if options.escape != options.quote:
             inner = pc.replace_substring(inner, options.escape, options.escape * 2)

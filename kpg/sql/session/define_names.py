@@ -250,7 +250,8 @@ def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
         catalog.views[name] = (entry, reads)
         return
     named = Query(query.relation, tuple(column.name for column in columns))
-    arrangement = lower_query(catalog.db, named, CatalogSources(catalog)).arrange(*named.names)
+    collection = lower_query(catalog.db, named, CatalogSources(catalog))
+    arrangement = catalog.db.installer.arrangement(collection.node, name, named.names)
     catalog.installed[name] = InstalledView(entry, arrangement, arrangement.output(name), ordered.order, reads)
 
 

@@ -116,5 +116,5 @@ def matching_rows(
         return found, schema
     columns: tuple[Column, ...] = scan.columns
     results, _ = evaluate_scalars(db, [relation.condition], columns, found, schema)
-    holds: Any = pc.fill_null(results.column(0), False)
-    return found.filter(holds), schema
+    condition: Any = results.column(0)
+    return found.filter(pc.fill_null(condition, False)), schema
