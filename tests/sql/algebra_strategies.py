@@ -312,3 +312,23 @@ class AlgebraGenerator:
 def queries(subqueries: bool, depth: int = 3) -> st.SearchStrategy[r.Query]:
     """Return random queries. They are drawn by seed: trees of this size take too long to shrink."""
     return st.integers(0, 2**32).map(lambda seed: AlgebraGenerator(Random(seed), subqueries).query(depth))
+
+
+def joined_tables() -> st.SearchStrategy[r.Query]:
+    """Return inner joins of three to five tables, each connected with an earlier one, with filters and other terms."""
+    return st.integers(0, 2**32).map(_joined_tables)
+
+
+def _joined_tables(seed: int) -> r.Query:
+    random = Random(seed)
+    relation: r.BoundRelation = scan("t")
+    for _ in range(random.choice([2, 2, 3, 4])):
+        other: r.BoundRelation = scan(random.choice(list(TABLES)))
+        if random.random() < 0.3:
+            other = r.Filter(other.columns, other, compare("<", value_of(other.columns[0]), constant(2)))
+        terms = [compare("=", value_of(random.choice(relation.columns)), value_of(other.columns[0]))]
+        if random.random() < 0.3:
+            terms.append(compare("<>", value_of(random.choice(relation.columns)), value_of(other.columns[-1])))
+        columns = (*relation.columns, *other.columns)
+        relation = r.BoundJoin(columns, "inner", relation, other, s.conjunction(tuple(terms)))
+    return r.Query(relation, tuple(f"c{number}" for number in range(len(relation.columns))))

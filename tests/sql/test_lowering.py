@@ -12,21 +12,21 @@ import kpg
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.relational.relations import Query
 from kpg.testing.relational_oracle import RelationalOracle, RowFailure
-from tests.sql.algebra_strategies import TABLE_ROWS, TABLES, queries
+from tests.sql.algebra_strategies import TABLE_ROWS, TABLES, joined_tables, queries
 
 Contents = dict[str, list[tuple[Any, ...]]]
 
 MAX_EXAMPLES = 40  # each installs a query, which takes longer than to answer it
 
 
-def check_standing(query: Query, epochs: list[Contents]) -> None:
+def check_standing(query: Query, epochs: list[Contents], joins: str = "auto") -> None:
     """Compare the answer of a standing query with the oracle's, for tables with these contents one after another."""
     with kpg.open() as db:
         sources = {
             name: db.input(name, **dict.fromkeys(fields, "int64?"))  # type: ignore[arg-type]
             for name, fields in TABLES.items()
         }
-        answer = lower_query(db, query, sources).output()
+        answer = lower_query(db, query, sources, joins=joins).output()
         now: Contents = {name: [] for name in TABLES}
         for contents in epochs:
             for name, rows in contents.items():
@@ -54,3 +54,11 @@ def test_a_query_with_subqueries_answers_as_the_algebra_says(query: Query, epoch
 @given(queries(subqueries=False), st.lists(TABLE_ROWS, min_size=1, max_size=3))
 def test_a_lowered_query_answers_as_the_algebra_says(query: Query, epochs: list[Contents]) -> None:
     check_standing(query, epochs)
+
+
+@settings(max_examples=MAX_EXAMPLES)
+@given(joined_tables(), st.lists(TABLE_ROWS, min_size=2, max_size=3), st.sampled_from(["binary", "delta"]))
+def test_binary_and_delta_plans_of_a_join_answer_as_the_algebra_says(
+    query: Query, epochs: list[Contents], joins: str
+) -> None:
+    check_standing(query, epochs, joins)

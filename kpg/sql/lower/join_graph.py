@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from kpg.sql.functions.resolve import resolve
 from kpg.sql.relational.relations import BoundJoin, BoundRelation, Project
-from kpg.sql.relational.scalars import Column, ColumnValue, SameValue, Scalar, conjuncts
+from kpg.sql.relational.scalars import Column, ColumnValue, SameValue, Scalar, ScalarCall, conjuncts
 from kpg.sql.rewrites.join_conditions import columns_of, equal_sides
+from kpg.sql.rewrites.node_builders import value_of
+from kpg.sql.sql_types import BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +102,9 @@ def is_column_pair(first: Scalar, second: Scalar) -> bool:
         and first.column is not second.column
         and first.type == second.type
     )
+
+
+def equation(first: Column, second: Column) -> Scalar:
+    """Return the condition that two columns are equal."""
+    function = resolve("=", (first.type, second.type)).function
+    return ScalarCall(function, (value_of(first), value_of(second)), type=BOOLEAN)

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kpg.sql.functions.resolve import resolve
-from kpg.sql.lower.join_graph import JoinGraph, graph_of
+from kpg.sql.lower.join_graph import JoinGraph, equation, graph_of
 from kpg.sql.lower.join_order import JoinOrder, JoinTree
+from kpg.sql.lower.lower_delta_joins import can_be_delta, lower_delta_join, needs_no_arrangement
 from kpg.sql.lower.lower_rows import condition_of
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.lower.planned_join import PlannedJoin
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.lower.table_arrangements import is_arranged_by, table_key
 from kpg.sql.relational.relations import BoundJoin
-from kpg.sql.relational.scalars import Column, Scalar, ScalarCall
+from kpg.sql.relational.scalars import Column, Scalar
 from kpg.sql.rewrites.join_conditions import KeyPair, columns_of, split_condition
 from kpg.sql.rewrites.node_builders import value_of
 from kpg.sql.rewrites.scalar_properties import can_fail
-from kpg.sql.sql_types import BOOLEAN
 
 
 def lower_inner_join(lowering: RelationLowering, join: BoundJoin) -> LoweredRelation:
@@ -29,6 +28,11 @@ def lower_inner_join(lowering: RelationLowering, join: BoundJoin) -> LoweredRela
     graph = graph_of(join, lowering.is_shared)
     lowering.estimates.guess_tables(graph.relations, graph.classes)
     lowered = [lowering.lower(relation) for relation in graph.relations]
+
+    if can_be_delta(lowering, graph, lowered) and (
+        lowering.joins == "delta" or (lowering.joins == "auto" and needs_no_arrangement(graph, lowered))
+    ):
+        return lower_delta_join(lowering, graph, lowered)
 
     def is_arranged(relation: int, columns: frozenset[Column]) -> bool:
         return is_arranged_by(lowered[relation], columns)
@@ -67,7 +71,7 @@ class JoinBuilder:
         """Return a relation in which columns of one class are equal, and terms about it alone are true."""
         condition: list[Scalar] = list(self._ready(tree))
         for members in self.graph.members(tree.relations):
-            condition += [_equal(members[0], other) for other in members[1:]]
+            condition += [equation(members[0], other) for other in members[1:]]
         if not condition:
             return rows
         return rows.with_rows(rows.rows.filter(condition_of(self.lowering, tuple(condition), rows)))
@@ -94,8 +98,3 @@ class JoinBuilder:
                 position = {column: key.index(rows.names[column]) for column in (pair[side] for pair in chosen)}
                 chosen = sorted(chosen, key=lambda pair: position.get(pair[0], position.get(pair[1], 0)))
         return tuple(KeyPair(value_of(mine), value_of(theirs)) for mine, theirs in chosen)
-
-
-def _equal(first: Column, second: Column) -> Scalar:
-    function = resolve("=", (first.type, second.type)).function
-    return ScalarCall(function, (value_of(first), value_of(second)), type=BOOLEAN)

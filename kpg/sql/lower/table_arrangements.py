@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kpg.plan import nodes
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.relational.scalars import Column
@@ -27,6 +29,15 @@ def is_indexed_by(node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
             find = getattr(node.owner, "arranged_by", None)
             return (find(keys) is not None) if find is not None else getattr(node.owner, "key", ()) == keys
     return False
+
+
+def unfiltered(node: nodes.PlanNode) -> tuple[nodes.PlanNode, list[Any]]:
+    """Return a plan without its outer filters, and their conditions."""
+    conditions: list[Any] = []
+    while isinstance(node, nodes.FilterNode) and not node.silent:
+        conditions.append(node.condition)
+        node = node.input
+    return node, conditions
 
 
 def table_key(relation: LoweredRelation) -> tuple[str, ...]:

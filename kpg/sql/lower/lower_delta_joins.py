@@ -1,0 +1,192 @@
+"""Lower a graph of inner joins to delta queries, which keep no intermediate results.
+
+    rows  =  Σ over relations i  of  changes of relation i, extended by each relation j in turn: by rows at strictly
+                                     earlier times where j > i, and at the same time as well where j < i
+
+Each relation is looked up in an arrangement by the columns that connect it. An arrangement of its table that exists
+serves as it is, and conditions on the relation filter the extended tuples. Otherwise the filtered rows, with the
+columns that the query reads, are arranged for this query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kpg.api.collection import Collection
+from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Named, Written
+from kpg.columns.schema import Schema
+from kpg.plan import nodes
+from kpg.sql.lower.join_graph import JoinGraph, equation
+from kpg.sql.lower.lower_rows import condition_of
+from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
+from kpg.sql.lower.relation_lowering import RelationLowering
+from kpg.sql.lower.table_arrangements import is_indexed_by, unfiltered
+from kpg.sql.relational.scalars import Column, Scalar
+from kpg.sql.rewrites.join_conditions import columns_of
+from kpg.sql.rewrites.scalar_properties import can_fail
+
+
+@dataclass(frozen=True, slots=True)
+class LookupStep:
+    """One step of a pipeline: the relation that tuples are extended by, and the pairs of equal columns."""
+
+    relation: int
+    keys: tuple[tuple[Column, Column], ...]  # a column of the tuples, and one of the relation
+
+
+def can_be_delta(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> bool:
+    """Return whether a graph can be lowered to delta queries: three or more relations, connected by equal columns."""
+    if len(graph.relations) < 3 or lowering.db.config.coordinates != 1:
+        return False
+    if any(relation.rows.node.loops for relation in lowered):
+        return False
+    return all(steps_of(graph, start) is not None for start in range(len(graph.relations)))
+
+
+def needs_no_arrangement(graph: JoinGraph, lowered: list[LoweredRelation]) -> bool:
+    """Return whether every lookup of every pipeline finds an arrangement that exists."""
+    for start in range(len(graph.relations)):
+        for step in steps_of(graph, start) or ():
+            names = tuple(lowered[step.relation].names[own] for _, own in step.keys)
+            if not is_indexed_by(lowered[step.relation].rows.node, names):
+                return False
+    return True
+
+
+def steps_of(graph: JoinGraph, start: int) -> list[LookupStep] | None:
+    """Return the steps of the pipeline of one relation, most keys first; None if it does not reach all relations."""
+    reached, steps = 1 << start, list[LookupStep]()
+    while reached != (1 << len(graph.relations)) - 1:
+        best: LookupStep | None = None
+        for number in range(len(graph.relations)):
+            if reached >> number & 1:
+                continue
+            pairs = zip(graph.members(reached), graph.members(1 << number), strict=True)
+            keys = tuple((mine[0], theirs[0]) for mine, theirs in pairs if mine and theirs)
+            if keys and (best is None or len(keys) > len(best.keys)):
+                best = LookupStep(number, keys)
+        if best is None:
+            return None
+        steps.append(best)
+        reached |= 1 << best.relation
+    return steps
+
+
+def lower_delta_join(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> LoweredRelation:
+    """Return the rows of a graph of joins, as the sum of the pipelines of its relations."""
+    columns = [column for relation in lowered for column in relation.names]
+    names = unique_names(columns)
+    pipelines = [DeltaPipelineBuilder(lowering, graph, lowered, names, start).build() for start in range(len(lowered))]
+    rows = pipelines[0].concat(*pipelines[1:])
+    total = LoweredRelation(rows, names)
+    late = tuple(term for term in graph.terms if can_fail(term))
+    return total.with_rows(rows.filter(condition_of(lowering, late, total))) if late else total
+
+
+@dataclass
+class DeltaPipelineBuilder:
+    """Builds the pipeline of one relation."""
+
+    lowering: RelationLowering
+    graph: JoinGraph
+    lowered: list[LoweredRelation]
+    names: dict[Column, str]
+    start: int
+
+    def build(self) -> Collection:
+        """Return the rows that the changes of the relation add."""
+        source = self.lowered[self.start]
+        kept: dict[str, Expression] = {self.names[column]: source.reference(column) for column in source.names}
+        rows = source.rows.select(**kept)
+        rows = Collection(rows.db, nodes.DeltaSourceNode(rows.schema, frozenset(), rows.node))
+        bound = LoweredRelation(rows, {column: self.names[column] for column in source.names})
+        bound = self._filtered(bound, 0, 1 << self.start)
+        steps = steps_of(self.graph, self.start)
+        assert steps is not None
+        reached = 1 << self.start
+        for position, step in enumerate(steps):
+            bound = self._extended(bound, step, steps[position + 1 :] if position == 0 else [])
+            bound = self._filtered(bound, reached, reached | 1 << step.relation)
+            reached |= 1 << step.relation
+        return bound.rows.select(*self.names.values())
+
+    def _filtered(self, rows: LoweredRelation, before: int, now: int) -> LoweredRelation:
+        """Return the tuples on which the terms are true whose columns have just become known."""
+        ready = [
+            term
+            for term in self.graph.terms
+            if not can_fail(term)
+            and not self.graph.owners(columns_of(term)) & ~now
+            and (not before or self.graph.owners(columns_of(term)) & ~before)
+        ]
+        ready += self._inner_equations(before, now)
+        return rows.with_rows(rows.rows.filter(condition_of(self.lowering, tuple(ready), rows))) if ready else rows
+
+    def _inner_equations(self, before: int, now: int) -> list[Scalar]:
+        """Return the equations between columns of one class within the relation that was just added."""
+        added = now & ~before
+        return [equation(members[0], other) for members in self.graph.members(added) for other in members[1:]]
+
+    def _extended(self, tuples: LoweredRelation, step: LookupStep, later: list[LookupStep]) -> LoweredRelation:
+        """Return the tuples extended by the rows of a relation with equal keys."""
+        for mine, theirs in step.keys:
+            nullable = tuples.rows.schema.type_of(tuples.names[mine]).nullable
+            if nullable and self.lowered[step.relation].rows.schema.type_of(self._own_name(step, theirs)).nullable:
+                tuples = tuples.with_rows(tuples.rows.filter(~tuples.reference(mine).is_null()))
+        extender, conditions, own = self._extender(step, tuples)
+        gates = tuple(self._extender(gate, tuples)[0] for gate in later)
+        outputs: dict[str, tuple[int, str]] = {name: (0, name) for name in tuples.names.values()}
+        types = {name: tuples.rows.schema.type_of(name) for name in outputs}
+        extra = [name for name in own if name not in self._needed(step).values()]
+        named = {self.names[column]: name for column, name in self._needed(step).items()}
+        named |= {f" {step.relation} {name}": name for name in extra}
+        keys = {name: mine for mine, name in extender.key}  # tuples hold the values of key columns already
+        outputs |= {name: (0, keys[theirs]) if theirs in keys else (1, theirs) for name, theirs in named.items()}
+        types |= {name: extender.node.schema.type_of(theirs) for name, theirs in named.items()}
+        schema = Schema.of(types)
+        node = nodes.ExtendNode(schema, frozenset(), tuples.rows.node, (extender,), gates, tuple(outputs.values()))
+        rows = Collection(tuples.rows.db, node)
+        for condition in conditions:
+            back = {theirs: name for name, theirs in named.items()}
+            rows = rows.filter(renamed(condition, back))
+        every = {**tuples.names, **{column: self.names[column] for column in self._needed(step)}}
+        return LoweredRelation(rows, every)
+
+    def _needed(self, step: LookupStep) -> dict[Column, str]:
+        return dict(self.lowered[step.relation].names)
+
+    def _own_name(self, step: LookupStep, column: Column) -> str:
+        return self.lowered[step.relation].names[column]
+
+    def _extender(
+        self, step: LookupStep, tuples: LoweredRelation
+    ) -> tuple[nodes.ExtenderSpec, list[Expression], list[str]]:
+        """Return the collection that a step looks up, the conditions on its rows, and the columns that these read."""
+        relation = self.lowered[step.relation]
+        columns = tuple(relation.names[own] for _, own in step.keys)
+        base, conditions = unfiltered(relation.rows.node)
+        strict = step.relation > self.start
+        key = tuple((self.names[mine], name) for (mine, _), name in zip(step.keys, columns, strict=True))
+        if is_indexed_by(base, columns):
+            return nodes.ExtenderSpec(base, key, strict), conditions, list(base.schema.names) if conditions else []
+        kept = dict.fromkeys(relation.names.values())
+        rows = relation.rows.select(*kept) if len(kept) < len(relation.rows.schema) else relation.rows
+        return nodes.ExtenderSpec(rows.node, key, strict), [], []
+
+
+def renamed(expression: Expression, names: dict[str, str]) -> Expression:
+    """Return an expression with other names for its columns."""
+    match expression:
+        case ColumnReference():
+            return ColumnReference(names.get(expression.name, expression.name))
+        case FunctionCall():
+            arguments = tuple(renamed(argument, names) for argument in expression.arguments)
+            return FunctionCall(expression.op, arguments, expression.options)
+        case Apply():
+            arguments = tuple(renamed(argument, names) for argument in expression.arguments)
+            return Apply(expression.function, expression.returns, expression.kind, arguments, expression.options)
+        case Named():
+            return Named(renamed(expression.expression, names), expression.name)
+        case Written():
+            return Written(renamed(expression.expression, names), expression.origin)
+    return expression
