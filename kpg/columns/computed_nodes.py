@@ -16,7 +16,8 @@ lane of length 1 stands for any number of equal values, so a function must broad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
+from functools import partial
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -164,11 +165,17 @@ class DistinctFunctionNode(ComputedNode):
     def _results(self, columns: list[list[Any]], codes: Ints) -> list[Any]:
         """Return a value for each combination; set the code of one that fails."""
         count = len(codes)
-        results: list[Any] = [None] * count
         inputs = [repeat(column[0]) if len(column) == 1 else column for column in columns]
+        function = partial(self._function, *self._options) if self._options else self._function
+        if inputs:
+            try:
+                return list(islice(map(function, *inputs), count))
+            except ValueError:  # find out which ones fail
+                pass
+        results: list[Any] = [None] * count
         for row, *arguments in zip(range(count), *inputs, strict=False):
             try:
-                results[row] = self._function(*self._options, *arguments)
+                results[row] = function(*arguments)
             except ValueError as error:
                 codes[row] = self._code(str(error))
         return results
