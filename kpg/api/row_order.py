@@ -18,7 +18,7 @@ from kpg.columns.expression import ColumnReference, Expression, Named
 from kpg.columns.lane_values import MAX
 from kpg.columns.order_key import OrderBy, order_keys_of
 from kpg.columns.schema import Schema
-from kpg.errors import BadPlan
+from kpg.errors import BadPlan, TypeMismatch
 from kpg.plan import nodes
 
 if TYPE_CHECKING:
@@ -35,14 +35,23 @@ class RowOrder:
     hidden: dict[str, Expression]
 
 
-def order_of_keys(collection: Collection, keys: tuple[str, ...], by: Iterable[OrderBy]) -> RowOrder:
-    """Return the order by some keys; columns of the group's key decide nothing, nor do repeated ones."""
+def order_of_keys(
+    collection: Collection, keys: tuple[str, ...], by: Iterable[OrderBy], breaks_ties: bool = False
+) -> RowOrder:
+    """Return the order by some keys; columns of the group's key decide nothing, nor do repeated ones.
+
+    Columns that break ties may have a type without an order: any fixed order of their values will do.
+    """
     schema, symbols = collection.schema, collection.db.symbols
     columns: dict[str, str] = {}
     hidden: dict[str, Expression] = {}
     for index, key in enumerate(order_keys_of(by)):
         expression = key.expression.expression if isinstance(key.expression, Named) else key.expression
         bound = bind(expression, schema, symbols)
+        if not breaks_ties and not bound.type.definition.is_ordered:
+            hint = "Order by its span: kpg.interval_span(col(...))." if bound.type.kind == "interval" else None
+            shown = expression.name if isinstance(expression, ColumnReference) else repr(expression)
+            raise TypeMismatch(f"rows cannot be ordered by {shown}", detail=f"It is {bound.type}.", hint=hint)
         name = expression.name if isinstance(expression, ColumnReference) else f" order {index}"
         if name in keys or name in columns:
             continue
@@ -62,7 +71,7 @@ def order_of_rows(collection: Collection, keys: tuple[str, ...], by: Iterable[Or
     rest = [name for name in collection.schema.names if name not in keys and name not in taken]
     if not order.hidden and not any(collection.schema.type_of(name).nullable for name in rest):
         return order
-    ties = order_of_keys(collection, keys, rest)
+    ties = order_of_keys(collection, keys, rest, breaks_ties=True)
     return RowOrder(order.columns + ties.columns, order.hidden | ties.hidden)
 
 

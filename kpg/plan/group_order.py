@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kpg.columns.schema import Schema
-from kpg.errors import TypeMismatch
 from kpg.plan import nodes
 
 
@@ -36,10 +35,6 @@ def order_of(node: nodes.ReduceNode) -> GroupOrder:
     by = [column.removeprefix("-") for column in columns]
     rest = [name for name in node.schema.names if name not in node.keys and name not in by]
     schema = node.input.schema.select([*node.keys, *by, *rest])
-    for name in by:
-        if not schema.type_of(name).definition.is_ordered:
-            hint = "Order by its span: kpg.interval_span(col(...))."
-            raise TypeMismatch(f"rows cannot be ordered by {name}", detail=f"It is {schema.type_of(name)}.", hint=hint)
     types = [schema.type_of(name) for name in [*by, *rest]]
     ranked = tuple(type_.is_symbolic for type_ in types for _ in range(type_.lanes))
     signs = [column.startswith("-") for column in columns] + [False] * len(rest)

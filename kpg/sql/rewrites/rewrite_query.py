@@ -1,6 +1,7 @@
 """All rewrites of a bound query, in order, verified after each.
 
-rewrite_query(query, facts)  ==  the same rows, without subqueries in scalars, dependent joins or grouping sets,
+rewrite_query(query, facts)  ==  the same rows, without subqueries in scalars, dependent joins, grouping sets or
+                                 comparisons of intervals,
                                  with conditions where they filter the fewest rows and only the columns that are read
 """
 
@@ -13,6 +14,7 @@ from kpg.sql.relational.relations import Query
 from kpg.sql.relational.verify_relations import verify_query
 from kpg.sql.rewrites.expand_grouping_sets import expand_grouping_sets
 from kpg.sql.rewrites.fold_constants import fold_constants
+from kpg.sql.rewrites.interval_keys import interval_keys
 from kpg.sql.rewrites.prune_columns import prune_columns
 from kpg.sql.rewrites.push_filters import push_filters
 from kpg.sql.rewrites.source_facts import QueryFacts
@@ -34,6 +36,7 @@ def without_facts(rewrite: Callable[[Query], Query]) -> Rewrite:
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
     without_facts(subqueries_to_joins),
+    without_facts(interval_keys),
     without_facts(expand_grouping_sets),
     without_facts(unnest_dependent_joins),
     without_facts(fold_constants),

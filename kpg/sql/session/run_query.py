@@ -151,7 +151,7 @@ def sort_table(table: pa.Table, order: list[TableOrder]) -> pa.Table:
 
 def sortable(column: Any) -> Any:
     """Return a column that Arrow can sort, in the order of the values."""
-    if isinstance(column.type, pa.ExtensionType):
+    if isinstance(column.type, pa.BaseExtensionType):
         storage: Any = column.type.storage_type
         return pa.chunked_array([chunk.storage for chunk in column.chunks], storage)
     if pa.types.is_nested(column.type):
