@@ -42,7 +42,8 @@ _ZONE: Final = re.compile(
 )
 _MOMENT: Final = re.compile(
     r"(?P<date>.*?\d)(?:(?:\s+|t)(?P<clock>\d{1,2}:\d{1,2}(?::\d{2}(?:\.\d*)?)?(?:\s*[ap]m)?|\d{6}(?:\.\d*)?)"
-    r"\s*(?P<zone>z|utc|gmt|[+-]\d{1,2}(?::?\d{2}){0,2}|[a-z]+/[a-z_/+-]+)?)?",
+    r"\s*(?P<zone>z|utc|gmt|[+-]\d{1,2}(?::?\d{2}){0,2}|[a-z]+/[a-z_/+-]+)?|"
+    r"\s+(?P<day_zone>z|utc|gmt|[+-]\d{1,2}(?::?\d{2}){0,2}|[a-z]+/[a-z_/+-]+))?",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -125,8 +126,9 @@ def read_timestamp(with_zone: bool, text: str) -> datetime.datetime:
     micros = read_clock(type_name, match["clock"], text) if match["clock"] else 0
     try:
         moment = datetime.datetime(day.year, day.month, day.day) + datetime.timedelta(microseconds=micros)
-        if with_zone and match["zone"]:
-            moment = to_utc(moment, match["zone"])
+        zone = match["zone"] or match["day_zone"]
+        if with_zone and zone:
+            moment = to_utc(moment, zone)
     except OverflowError:
         raise ValueError(f'timestamp out of range: "{text}"') from None
     return moment.replace(tzinfo=datetime.UTC) if with_zone else moment
