@@ -9,10 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.plan.node_traversal import dependencies_first
+from kpg.plan.nodes import ReduceNode
 from kpg.sql.lower.lower_query import lower_query
+from kpg.sql.relational import relations as r
+from kpg.sql.relational import scalars as s
 from kpg.sql.relational.relations import Query
+from kpg.sql.sql_types import BIGINT
 from kpg.testing.relational_oracle import RelationalOracle, RowFailure
-from tests.sql.algebra_strategies import TABLE_ROWS, TABLES, joined_tables, queries
+from tests.sql.algebra_strategies import AGGREGATES, TABLE_ROWS, TABLES, joined_tables, queries, scan, value_of
 
 Contents = dict[str, list[tuple[Any, ...]]]
 
@@ -62,3 +67,22 @@ def test_binary_and_delta_plans_of_a_join_answer_as_the_algebra_says(
     query: Query, epochs: list[Contents], joins: str
 ) -> None:
     check_standing(query, epochs, joins)
+
+
+def test_equal_parts_of_a_query_are_built_once() -> None:
+    groups = []
+    for _ in range(2):
+        table = scan("t")
+        call = s.AggregateCall(AGGREGATES["sum"], (value_of(table.columns[1]),), BIGINT)
+        total = s.Column("total", BIGINT)
+        groups.append(r.Aggregate((table.columns[0], total), table, table.columns[:1], (call,)))
+    both = r.SetOperation((s.Column("a", BIGINT), s.Column("total", BIGINT)), "union", True, groups[0], groups[1])
+    with kpg.open() as db:
+        sources = {"t": db.input("t", a=int, b=int)}
+        plan = lower_query(db, Query(both, ("a", "total")), sources)
+        found = [node for node in dependencies_first([plan.node]) if isinstance(node, ReduceNode)]
+        assert len(found) == 1
+        answer = plan.output()
+        sources["t"].insert([(1, 2), (1, 3)])
+        db.advance()
+        assert answer.rows() == [(1, 5), (1, 5)]

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from kpg.api.collection import Collection
 from kpg.columns.expression import Expression
+from kpg.sql.lower.equal_plans import share_equal_plans
 from kpg.sql.lower.lower_aggregates import lower_aggregate
 from kpg.sql.lower.lower_function_scans import lower_function_scan
 from kpg.sql.lower.lower_joins import lower_join
@@ -43,7 +45,6 @@ from kpg.sql.rewrites.rewrite_query import rewrite_query
 from kpg.sql.rewrites.source_facts import QueryFacts, SourceFacts
 
 if TYPE_CHECKING:
-    from kpg.api.collection import Collection
     from kpg.api.contracts import Database
 
 LOWERINGS: Final[dict[type[BoundRelation], Any]] = {
@@ -82,7 +83,8 @@ def lower_query(
     values: dict[str, Expression] = {}
     for name, column in zip(query.names, query.relation.columns, strict=True):
         values[free_name(name, values)] = lowered.reference(column)
-    return lowered.rows.select(**values)
+    rows = lowered.rows.select(**values)
+    return Collection(db, share_equal_plans(rows.node))
 
 
 def facts_of(sources: Mapping[str, Collection], keys: Mapping[str, tuple[str, ...]]) -> QueryFacts:

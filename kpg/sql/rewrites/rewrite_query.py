@@ -17,6 +17,7 @@ from kpg.sql.rewrites.fold_constants import fold_constants
 from kpg.sql.rewrites.interval_keys import interval_keys
 from kpg.sql.rewrites.prune_columns import prune_columns
 from kpg.sql.rewrites.push_filters import push_filters
+from kpg.sql.rewrites.push_semi_joins import push_semi_joins
 from kpg.sql.rewrites.source_facts import QueryFacts
 from kpg.sql.rewrites.subqueries_to_joins import subqueries_to_joins
 from kpg.sql.rewrites.unnest_dependent_joins import unnest_dependent_joins
@@ -41,6 +42,7 @@ REWRITES: Final[tuple[Rewrite, ...]] = (
     without_facts(unnest_dependent_joins),
     without_facts(fold_constants),
     push_filters,
+    push_semi_joins,
     without_facts(prune_columns),
 )
 
