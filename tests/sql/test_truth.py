@@ -13,6 +13,7 @@ SAME = [
     (["float8"], [(0.1 + 0.2,), (float("nan"),), (-0.0,)], [(0.3,), (float("nan"),), (0.0,)]),
     (["numeric"], [(Decimal("1.3333333333333333"),)], [(Decimal("1.33333333333333333333"),)]),
     (["numeric"], [(Decimal("40107.553725490196"),)], [(Decimal("40107.5537254901960784"),)]),
+    (["numeric"], [(Decimal("1"),), (Decimal("2.50"),)], [(Decimal("2.50"),), (Decimal("1.00"),)]),
     (["interval"], [(Span(0, 1, 5),)], [(datetime.timedelta(days=1, microseconds=5),)]),
     (["jsonb"], [({"a": "1.50", "b": None},)], [('{"b": null, "a": 1.50}',)]),
     (["int4[]", "text"], [([1, None], "a")], [([1, None], "a")]),

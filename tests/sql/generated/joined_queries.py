@@ -23,8 +23,9 @@ def join_queries(draw: st.DrawFn) -> str:
 @st.composite
 def natural_joins(draw: st.DrawFn) -> str:
     """Generate a NATURAL join or one with USING, sometimes with all its columns."""
-    source = draw(joins_by_name())
-    if draw(st.booleans()):
+    natural = draw(st.booleans())
+    source = draw(joins_by_name(natural=natural))
+    if natural and draw(st.booleans()):  # with USING of some columns, two of a view would have one name
         return f"SELECT * FROM {source.sql}"
     return draw(selected(source))
 

@@ -97,12 +97,11 @@ def joined(draw: st.DrawFn, left: Source, right: Source) -> Source:
 
 
 @st.composite
-def joins_by_name(draw: st.DrawFn) -> Source:
-    """Generate NATURAL joins and joins with USING of two tables; the merged columns have no qualifier."""
+def joins_by_name(draw: st.DrawFn, *, natural: bool) -> Source:
+    """Generate a NATURAL join or one with USING of two tables; the merged columns have no qualifier."""
     left, right = draw(st.permutations(["r", "s", "u"]))[:2]
     kind = draw(st.sampled_from(["JOIN", *OUTER]))
     common = [name for name in TABLES[left].columns if name in TABLES[right].columns]
-    natural = draw(st.booleans())
     using = common if natural else draw(st.lists(st.sampled_from(common), min_size=1, unique=True))
     clause = f"NATURAL {kind} {right}" if natural else f"{kind} {right} USING ({', '.join(using)})"
     merged = [Column(name, TABLES[left].kind(name)) for name in using]

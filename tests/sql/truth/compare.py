@@ -1,7 +1,8 @@
 """Whether two answers are the same: as multisets of rows, by the values of SQL.
 
-Floats may differ by 1e-12, relatively. Numerics must have the same value and scale, but those that come from
-divisions and averages, whose scales are a listed difference, may differ by 1e-15, also relatively.
+Floats may differ by 1e-12, relatively. Numerics must have the same value. A column of kpg has one scale, which must be
+at least that of each value in PostgreSQL, where CASE and UNION give each row its own. Numerics that come from divisions
+and averages, whose scales are a listed difference, may differ by 1e-15, also relatively.
 """
 
 from __future__ import annotations
@@ -22,15 +23,32 @@ LEAST_QUOTIENT_SCALE = 9  # of PostgreSQL's quotients with up to 7 digits before
 QUOTIENT_TOLERANCE = 1e-15  # the last digits of a scale of 16, and of a float
 
 
-def difference(expected: Iterable[Row], actual: Iterable[Row], types: Sequence[str]) -> str | None:
+def difference(expected: Sequence[Row], actual: Sequence[Row], types: Sequence[str]) -> str | None:
     """Return what differs between two multisets of rows, or None."""
     left, right = by_exact_part(expected, types), by_exact_part(actual, types)
-    lines = []
+    lines = lost_digits(expected, actual, types)
     for key in left.keys() | right.keys():
         ours, theirs = sorted(left.get(key, [])), sorted(right.get(key, []))
         if len(ours) != len(theirs) or not all(close(a, b) for a, b in zip(ours, theirs, strict=True)):
             lines.append(f"{key}: PostgreSQL has {numbers(ours)}, kpg has {numbers(theirs)}")
     return "\n".join(sorted(lines)) or None
+
+
+def lost_digits(expected: Sequence[Row], actual: Sequence[Row], types: Sequence[str]) -> list[str]:
+    """Return the columns of numerics with fewer digits after the point than PostgreSQL has."""
+    lines = []
+    for place, kind in enumerate(types):
+        if kind.partition("(")[0] == "numeric":
+            theirs, ours = (scales(rows, place) for rows in (expected, actual))
+            if theirs and ours and min(ours) < max(theirs):
+                lines.append(f"column {place}: PostgreSQL has a scale of {max(theirs)}, kpg of {min(ours)}")
+    return lines
+
+
+def scales(rows: Sequence[Row], place: int) -> set[int]:
+    """Return the scales of the numerics in a column that are no quotients."""
+    exponents = [(row[place], row[place].as_tuple().exponent) for row in rows if isinstance(row[place], Decimal)]
+    return {-found for value, found in exponents if isinstance(found, int) and not is_quotient(value, -found)}
 
 
 Inexact = tuple[tuple[float, float], ...]  # numbers with their absolute tolerances
@@ -83,14 +101,14 @@ def canonical_float(value: float) -> object:
 
 
 def canonical_numeric(value: Decimal) -> object:
-    """Return value and scale; a quotient as approximate."""
+    """Return the value; a quotient as approximate."""
     assert isinstance(value, Decimal), f"a numeric is given as {value!r}"
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int):
         return str(value)
     if is_quotient(value, -exponent):
         return Approximate(float(value), max(1.0, abs(float(value))) * QUOTIENT_TOLERANCE)
-    return (value, exponent)
+    return value
 
 
 def is_quotient(value: Decimal, scale: int) -> bool:
