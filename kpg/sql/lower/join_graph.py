@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from kpg.sql.functions.resolve import resolve
 from kpg.sql.relational.relations import BoundJoin, BoundRelation, Project
@@ -18,7 +19,7 @@ from kpg.sql.rewrites.node_builders import value_of
 from kpg.sql.sql_types import BOOLEAN
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JoinGraph:
     """Relations by number, classes of columns that are equal and not null in every result, and further terms."""
 
@@ -26,9 +27,25 @@ class JoinGraph:
     classes: tuple[tuple[Column, ...], ...]
     terms: tuple[Scalar, ...]
 
+    @cached_property
+    def _owners(self) -> dict[Column, int]:
+        return {column: number for number, relation in enumerate(self.relations) for column in relation.columns}
+
+    @cached_property
+    def _class_owners(self) -> list[int]:
+        return [self.owners(group) for group in self.classes]
+
+    @cached_property
+    def _term_owners(self) -> list[int]:
+        return [self.owners(columns_of(term)) for term in self.terms]
+
+    @cached_property
+    def _members(self) -> dict[int, list[tuple[Column, ...]]]:
+        return {}
+
     def owner(self, column: Column) -> int:
         """Return the number of the relation that has a column."""
-        return next(number for number, relation in enumerate(self.relations) if column in relation.columns)
+        return self._owners[column]
 
     def owners(self, columns: Iterable[Column]) -> int:
         """Return the set of relations that have some columns, as bits."""
@@ -39,15 +56,18 @@ class JoinGraph:
 
     def members(self, relations: int) -> list[tuple[Column, ...]]:
         """Return for each class its members in a set of relations."""
-        return [tuple(column for column in group if relations >> self.owner(column) & 1) for group in self.classes]
+        if relations not in self._members:
+            owner = self._owners
+            self._members[relations] = [
+                tuple(column for column in group if relations >> owner[column] & 1) for group in self.classes
+            ]
+        return self._members[relations]
 
     def is_connected(self, first: int, second: int) -> bool:
         """Return whether a class or term connects two sets of relations."""
-        pairs = zip(self.members(first), self.members(second), strict=True)
-        if any(a and b for a, b in pairs):
+        if any(bits & first and bits & second for bits in self._class_owners):
             return True
-        found = [self.owners(columns_of(term)) for term in self.terms]
-        return any(bits & first and bits & second and not bits & ~(first | second) for bits in found)
+        return any(bits & first and bits & second and not bits & ~(first | second) for bits in self._term_owners)
 
 
 def graph_of(join: BoundJoin, is_shared: Callable[[BoundRelation], bool]) -> JoinGraph:

@@ -8,7 +8,7 @@ collection have different names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,7 +89,27 @@ def lower_query(
 
 def facts_of(sources: Mapping[str, Collection], keys: Mapping[str, tuple[str, ...]]) -> QueryFacts:
     """Return what the collections of the sources say about their rows."""
-    return QueryFacts({name: _facts(source, keys.get(name, ())) for name, source in sources.items()})
+    return QueryFacts(FactsOfSources(sources, keys))
+
+
+class FactsOfSources(Mapping[str, SourceFacts]):
+    """Facts by the names of sources, found when they are asked for: a query reads few of them."""
+
+    def __init__(self, sources: Mapping[str, Collection], keys: Mapping[str, tuple[str, ...]]) -> None:
+        self._sources = sources
+        self._keys = keys
+        self._found: dict[str, SourceFacts] = {}
+
+    def __getitem__(self, name: str) -> SourceFacts:
+        if name not in self._found:
+            self._found[name] = _facts(self._sources[name], self._keys.get(name, ()))
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
 
 
 def _facts(source: Collection, key: tuple[str, ...]) -> SourceFacts:
