@@ -8,6 +8,7 @@ The words "column", "literal", "call" and so on are names on the wire.
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -124,7 +125,13 @@ def read_constant(written: Any) -> Any:
 
 
 def name_of_function(function: Callable[..., Any]) -> str:
-    """Return the name that a worker can import a function by."""
+    """Return the name that a worker can import a function by.
+
+    An object with a `plan_form` (a function that makes it, and constants) is written as the call of that function.
+    """
+    form = getattr(function, "plan_form", None)
+    if form is not None:
+        return f"{name_of_function(form[0])}({json.dumps(form[1])})"
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if module and name and module != "__main__" and "<" not in name:
         imported: Any = sys.modules.get(module)
@@ -141,6 +148,9 @@ def name_of_function(function: Callable[..., Any]) -> str:
 
 def function_of_name(name: str) -> Callable[..., Any]:
     """Import a function by its name."""
+    if name.endswith(")"):
+        maker, _, constants = name[:-1].partition("(")
+        return function_of_name(maker)(*json.loads(constants))  # type: ignore[no-any-return]
     module, _, path = name.partition(":")
     try:
         function: Any = importlib.import_module(module)

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from kpg.columns.expression import Expression
-from kpg.columns.schema import Type
+from kpg.columns.schema import Type, parse_type
 from kpg.sql.functions.function import TableFunction
+from kpg.sql.functions.function_tables import TABLE_FUNCTIONS
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lower_rows import condition_of, unit_row
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
@@ -68,6 +69,20 @@ class RowsOfFunction:
     def __name__(self) -> str:
         return self.function.name
 
+    @property
+    def plan_form(self) -> tuple[Any, list[Any]]:
+        """The function that makes this one, and its constants, for workers."""
+        overload = TABLE_FUNCTIONS[self.function.name].index(self.function)
+        returned = [[name, str(type_)] for name, type_ in self.returned]
+        return rows_of_function, [
+            self.function.name,
+            overload,
+            [*self.kept],
+            [*self.arguments],
+            returned,
+            self.numbered,
+        ]
+
     def __call__(self, table: pa.Table) -> tuple[Any, pa.Table]:
         """Return the position of the row that each returned row came from, and the returned rows."""
         positions: list[int] = []
@@ -84,3 +99,11 @@ class RowsOfFunction:
         for at, (_, type_) in enumerate(self.returned):
             arrays.append(pa.array([row[at] for row in found], type_.to_arrow()))
         return positions, pa.table(arrays, names=[*self.kept, *(name for name, _ in self.returned)])
+
+
+def rows_of_function(
+    name: str, overload: int, kept: list[str], arguments: list[str], returned: list[list[str]], numbered: bool
+) -> RowsOfFunction:
+    """Return a function of rows by its name and the number of its overload, as plans of workers have it."""
+    columns = tuple((column, parse_type(type_)) for column, type_ in returned)
+    return RowsOfFunction(TABLE_FUNCTIONS[name][overload], tuple(kept), tuple(arguments), columns, numbered)

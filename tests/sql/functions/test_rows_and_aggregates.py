@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+import kpg
 from kpg.errors import KpgError
 from kpg.sql.functions.cast_rules import NUMERIC
 from kpg.sql.functions.function_tables import AGGREGATES, TABLE_FUNCTIONS
@@ -97,6 +98,15 @@ def test_a_function_of_rows_returns_the_rows_of_postgresql(judging, entry):
         if ours != theirs:
             wrong.append(f"{call}: kpg {ours}, PostgreSQL {theirs}")
     assert not wrong, f"{len(wrong)} of {CALLS}\n" + "\n".join(wrong[:10])
+
+
+def test_workers_compute_functions_of_rows():
+    with kpg.open(workers=2) as db:
+        db.sql("CREATE TABLE t (k INT)")
+        db.sql("INSERT INTO t VALUES (2), (NULL), (1)")
+        rows = db.sql("SELECT k, g, n FROM t, generate_series(5, 4 + k) WITH ORDINALITY AS f(g, n)").rows()
+        assert sorted(rows) == [(1, 5, 1), (2, 5, 1), (2, 6, 2)]
+        assert sorted(db.sql("SELECT x FROM unnest(ARRAY['b', NULL, 'a']) x WHERE x > 'a'").rows()) == [("b",)]
 
 
 def typical(parameter: SqlType, rng: random.Random) -> SqlType:
