@@ -38,6 +38,17 @@ def like_pattern(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 
+def is_like_pattern(pattern: str | None) -> bool:
+    """Return whether LIKE accepts a pattern; it answers null for null."""
+    if pattern is None:
+        return True
+    try:
+        like_pattern(pattern, False)
+    except ValueError:
+        return False
+    return True
+
+
 def like(
     ignore_case: bool, negated: bool, length: int, count: int, texts: list[str], patterns: list[str]
 ) -> list[bool]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from kpg.sql.functions.pattern_values import is_like_pattern
 from kpg.sql.functions.sql_casts import is_total_cast
 from kpg.sql.relational.scalars import (
     And,
     Cast,
     Column,
     ColumnValue,
+    Constant,
     IsNull,
     Not,
     Or,
@@ -22,17 +24,24 @@ from kpg.sql.relational.scalars import (
     walk,
 )
 
+LIKE_OPERATORS: Final = frozenset({"~~", "!~~", "~~*", "!~~*"})
 STRICT_OPERATORS: Final = frozenset({"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "~~", "~", "||"})
 
 
 def can_fail(scalar: Scalar) -> bool:
     """Return whether a row may fail on a scalar."""
     for part in walk(scalar):
-        if isinstance(part, ScalarCall) and not part.function.total:
+        if isinstance(part, ScalarCall) and not part.function.total and not is_like_of_constant(part):
             return True
         if isinstance(part, Cast) and not is_total_cast(part.argument.type, part.type):
             return True
     return False
+
+
+def is_like_of_constant(call: ScalarCall) -> bool:
+    """Return whether a call is LIKE with a constant pattern; only a wrong pattern makes LIKE fail."""
+    pattern = call.arguments[-1] if call.arguments else None
+    return call.function.name in LIKE_OPERATORS and isinstance(pattern, Constant) and is_like_pattern(pattern.value)
 
 
 def rejects_null(condition: Scalar, columns: frozenset[Column]) -> bool:
