@@ -214,7 +214,7 @@ def _scan(rows: Collection, keys: tuple[str, ...], members: list[Member]) -> Col
     """Return statistics of the values of one column, in one order."""
     _, first, column = members[0]
     by = (*first.order, OrderKey(ColumnReference(column))) if first.kind == "array_agg" else first.order
-    order = order_of_keys(rows, keys, by)
+    order = order_of_keys(rows, keys, by, breaks_ties=first.kind == "array_agg")
     computed = {**order.hidden, VALUE: ColumnReference(column)}
     deciding = [name.removeprefix("-") for name in order.columns]
     if first.kind == "array_agg" and first.where is not None:

@@ -19,6 +19,7 @@ from kpg.errors import BadPlan
 from kpg.sql.functions.resolve import resolve
 from kpg.sql.functions.sql_casts import build_cast
 from kpg.sql.lower.engine_types import engine_type
+from kpg.sql.lower.lower_order import order_keys, ordered_value
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Aggregate
@@ -78,9 +79,7 @@ def lower_call(lowering: RelationLowering, call: AggregateCall, relation: Lowere
     if not call.arguments:
         return LoweredCall((ColumnAggregate("count", None, where),), _only)
     value, type_ = lowering.expression(call.arguments[_value_position(call)], relation), call.arguments[-1].type
-    order = tuple(
-        OrderKey(lowering.expression(key.value, relation), key.descending, not key.nulls_first) for key in call.order
-    )
+    order = order_keys(lowering, call.order, relation)
     way = call.function.lowering
     whole = ColumnAggregate(way, value, where, call.distinct)
     match way:
@@ -108,6 +107,8 @@ def lower_call(lowering: RelationLowering, call: AggregateCall, relation: Lowere
             separator = str(_constant(call.arguments[1], "the delimiter of string_agg") or "")
             return LoweredCall((replace(whole, option=separator, order=order),), _only)
         case "array_agg":
+            if type_.name == "interval" and not order:
+                order = (OrderKey(ordered_value(value, type_)),)
             return LoweredCall((replace(whole, order=order),), _only)
     raise with_sqlstate("0A000", BadPlan(f"the aggregate {call.function.name} is not supported"))
 

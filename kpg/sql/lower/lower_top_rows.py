@@ -9,6 +9,7 @@ from kpg.columns.expression import ColumnReference, Expression, Literal
 from kpg.columns.order_key import OrderKey
 from kpg.columns.schema import INT64
 from kpg.sql.lower.constant_values import constant_value
+from kpg.sql.lower.lower_order import order_keys, ordered_value
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import TopRows
@@ -27,9 +28,7 @@ def lower_top_rows(lowering: RelationLowering, node: TopRows) -> LoweredRelation
     if node.ties and limit is not None:
         return _with_ties(lowering, kept, keys, node, limit, offset)
     limit = None if limit is None else min(limit, INT64.limits()[1] - offset)
-    order = tuple(
-        OrderKey(lowering.expression(key.value, kept), key.descending, not key.nulls_first) for key in node.order
-    )
+    order = order_keys(lowering, node.order, kept)
     group = kept.rows.group_by(*keys)
     return kept.with_rows(group.first(limit, *order, copies=True, offset=offset, hierarchical=not keys))
 
@@ -43,7 +42,7 @@ def _with_ties(
     columns = list(keys)
     for number, key in enumerate(node.order):
         name = f" order {number}"
-        values[name] = lowering.expression(key.value, relation)
+        values[name] = ordered_value(lowering.expression(key.value, relation), key.value.type)
         order.append(OrderKey(ColumnReference(name), key.descending, not key.nulls_first))
         columns.append(name)
     rows = relation.rows.select(**values)
