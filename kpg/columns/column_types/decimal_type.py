@@ -132,7 +132,7 @@ class DecimalType(ColumnType):
         return put_nulls(type_, [self.decode_value(type_, value) for value in to_integers(lane)], lane)
 
     def show_lane(self, type_: Type, lane_value: int) -> str:
-        return str(Decimal(lane_value).scaleb(-type_.scale))
+        return str(self.decode_value(type_, lane_value))
 
     def to_arrow(self, type_: Type) -> pa.DataType:
         return pa.decimal128(type_.precision, type_.scale)

@@ -73,7 +73,7 @@ def signed_number(text: str) -> tuple[Any, SqlType]:
     fitting = {2**31: INTEGER, 2**63: BIGINT}  # the least integer of a type is one beyond its greatest
     if "." not in text and value in fitting:
         return -int(value), fitting[int(value)]
-    return -value, type_
+    return value.copy_negate() if isinstance(value, Decimal) else -value, type_  # - rounds to 28 digits
 
 
 def array_value(values: Sequence[Any], span: Span | None) -> tuple[Any, SqlType]:

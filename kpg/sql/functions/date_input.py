@@ -41,8 +41,8 @@ _ZONE: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _MOMENT: Final = re.compile(
-    r"(?P<date>.*?\d)(?:(?:\s+|t)(?P<clock>\d{1,2}:\d{1,2}(?::\d{2}(?:\.\d*)?)?(?:\s*[ap]m)?|\d{6}(?:\.\d*)?)"
-    r"\s*(?P<zone>z|utc|gmt|[+-]\d{1,2}(?::?\d{2}){0,2}|[a-z]+/[a-z_/+-]+)?|"
+    r"(?P<date>.*?\d)(?:(?:(?:\s+|t)(?P<clock>\d{1,2}:\d{1,2}(?::\d{2}(?:\.\d*)?)?(?:\s*[ap]m)?|\d{6}(?:\.\d*)?)"
+    r"|(?=\s|\+))\s*(?P<zone>z|utc|gmt|[+-]\d{1,2}(?::?\d{2}){0,2}|[a-z]+/[a-z_/+-]+)?|"
     r"\s+(?P<day_zone>z|utc|gmt|[+-]\d{1,2}(?::?\d{2}){0,2}|[a-z]+/[a-z_/+-]+))?",
     re.IGNORECASE | re.ASCII,
 )

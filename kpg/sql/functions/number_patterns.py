@@ -75,7 +75,7 @@ def show_number(number: Any, template: str) -> str:
     if isinstance(number, float) and not math.isfinite(number):
         return _filled(form, "#" * form.whole, "#" * form.fraction, number < 0, False)
     exact = Decimal(number)
-    scaled = abs(exact).scaleb(form.shift, EXACT)
+    scaled = exact.copy_abs().scaleb(form.shift, EXACT)
     rounding = ROUND_HALF_EVEN if isinstance(number, float) else ROUND_HALF_UP
     rounded = scaled.quantize(Decimal(1).scaleb(-form.fraction), rounding, EXACT)
     digits = f"{rounded:f}"

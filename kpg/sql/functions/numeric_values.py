@@ -74,14 +74,16 @@ def power(precision: int, scale: int, base: Decimal, exponent: Decimal) -> Decim
 
 def greatest_divisor(precision: int, scale: int, a: Decimal, b: Decimal) -> Decimal:
     """Return the greatest common divisor."""
-    up = int(10**scale)
-    return _fitted(Decimal(math.gcd(int(a * up), int(b * up))).scaleb(-scale, EXACT), precision, scale)
+    return _fitted(Decimal(math.gcd(_units(a, scale), _units(b, scale))).scaleb(-scale, EXACT), precision, scale)
 
 
 def least_multiple(precision: int, scale: int, a: Decimal, b: Decimal) -> Decimal:
     """Return the least common multiple."""
-    up = int(10**scale)
-    return _fitted(Decimal(math.lcm(int(a * up), int(b * up))).scaleb(-scale, EXACT), precision, scale)
+    return _fitted(Decimal(math.lcm(_units(a, scale), _units(b, scale))).scaleb(-scale, EXACT), precision, scale)
+
+
+def _units(value: Decimal, scale: int) -> int:
+    return int(value.scaleb(scale, EXACT))
 
 
 def factorial(value: int) -> Decimal:
@@ -100,10 +102,14 @@ def bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> Any:
     if low == high:
         raise ValueError("lower bound cannot equal upper bound")
     if low > high:
-        value, low, high = -value, -low, -high
+        value, low, high = value.copy_negate(), low.copy_negate(), high.copy_negate()
     if value < low:
         return 0
-    found = count + 1 if value >= high else int(_DIGITS.divide((value - low) * count, high - low)) + 1
+    found = (
+        count + 1
+        if value >= high
+        else 1 + int(_DIGITS.divide(_DIGITS.multiply(_DIGITS.subtract(value, low), count), _DIGITS.subtract(high, low)))
+    )
     if found > 2**31 - 1:
         raise ValueError("integer out of range")
     return found

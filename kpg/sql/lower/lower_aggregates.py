@@ -14,6 +14,7 @@ from typing import Any, Final
 from kpg.api.collection import Collection
 from kpg.columns.column_aggregates import ColumnAggregate
 from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal
+from kpg.columns.intervals import PARTS, interval_part, make_interval
 from kpg.columns.order_key import OrderKey
 from kpg.errors import BadPlan
 from kpg.sql.functions.resolve import resolve
@@ -25,7 +26,7 @@ from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Aggregate
 from kpg.sql.relational.scalars import AggregateCall, Cast, Constant, Scalar
 from kpg.sql.sql_states import with_sqlstate
-from kpg.sql.sql_types import BIGINT, DOUBLE, MAX_NUMERIC_DIGITS, SqlType, numeric
+from kpg.sql.sql_types import BIGINT, DOUBLE, INTERVAL, MAX_NUMERIC_DIGITS, SqlType, numeric
 
 SPREADS: Final = {
     "var_samp": ("variance", "sample"),
@@ -91,6 +92,8 @@ def lower_call(lowering: RelationLowering, call: AggregateCall, relation: Lowere
             return LoweredCall((ColumnAggregate("mode", value, where),), _only)
         case "bool_and" | "bool_or":
             return LoweredCall((replace(whole, kind="all" if way == "bool_and" else "any"),), _only)
+        case "sum" | "avg" if type_ == INTERVAL:
+            return _intervals(whole)
         case "sum":
             return _sum(whole, type_, call.type)
         case "avg":
@@ -153,6 +156,24 @@ def _average(whole: ColumnAggregate, type_: SqlType, result: SqlType) -> Lowered
 
     total = replace(whole, kind="sum", returns=engine_type(exact, nullable=False))
     return LoweredCall((total, replace(whole, kind="count")), quotient)
+
+
+def _intervals(whole: ColumnAggregate) -> LoweredCall:
+    """Return a sum of intervals, which is the sums of their three counts, or their average."""
+    if whole.distinct:  # equal intervals may have different counts
+        raise with_sqlstate("0A000", BadPlan(f"{whole.kind}(DISTINCT …) of intervals is not supported"))
+    assert whole.argument is not None
+    value = whole.argument
+    counts = tuple(replace(whole, kind="sum", argument=interval_part(value, part)) for part in PARTS)
+    if whole.kind == "sum":
+        return LoweredCall(counts, lambda values: make_interval(*values))
+    divide = resolve("/", (INTERVAL, DOUBLE)).function
+
+    def quotient(values: list[Expression]) -> Expression:
+        number = FunctionCall("when", (values[3] == 0, Literal(None).cast(engine_type(BIGINT)), values[3]))
+        return divide.build([make_interval(*values[:3]), _as(number, BIGINT, DOUBLE)], [INTERVAL, DOUBLE], INTERVAL)
+
+    return LoweredCall((*counts, replace(whole, kind="count")), quotient)
 
 
 def _type_of_sum(type_: SqlType) -> SqlType:

@@ -1,5 +1,7 @@
 """Values of the rarer types, and queries that fail on some rows, against PostgreSQL."""
 
+import pytest
+
 from tests.sql.generated.failing_queries import failing_queries
 from tests.sql.generated.tables import RARE
 from tests.sql.generated.value_queries import value_queries
@@ -12,3 +14,28 @@ def test_queries_of_rare_types_stand(twins, workers):
 
 def test_a_view_fails_exactly_while_its_query_fails(twins, workers):
     check_form(twins, workers, failing_queries())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT -1234567890123456789012345.12345 AS v",
+        "SELECT w AS v FROM (VALUES (-1234567890123456789012345.12345), (0.00001)) AS x (w)",
+        "SELECT gcd(1234567890123456789012345.12345, 0.00030) AS v",
+        "SELECT to_char(-1234567890123456789012345.12345, '9999999999999999999999999D99999') AS v",
+        "SELECT width_bucket(1234567890123456789012345.1, 1234567890123456789012345.4, 1234567890123456789012345.0, 4)",
+    ],
+)
+def test_numerics_keep_digits_that_python_rounds(twins, query):
+    twins.run(query)
+
+
+@pytest.mark.parametrize(
+    "text", ["1969-12-31 +05", "1969-12-31 -05:30", "1969-12-31+05", "1969-12-31 UTC", "20240501 z", "May 1, 2024 +02"]
+)
+def test_a_zone_may_follow_a_date(twins, text):
+    twins.run(f"SELECT timestamptz '{text}' AS v, timestamp '{text}' AS w")
+
+
+def test_the_variance_of_equal_numbers_is_zero(twins):
+    twins.run("SELECT variance(x) AS v, stddev_pop(x) AS w FROM (VALUES (1.5), (1.5)) AS t (x)")

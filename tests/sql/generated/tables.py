@@ -106,7 +106,7 @@ LITERALS = {
     "uuid": ["'00000000-0000-0000-0000-000000000001'::uuid", "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid"],
     "bytes": [r"'\x00'::bytea", r"'\xff01'::bytea", r"''::bytea"],
     "json": ["""'{"a": 1, "b": [1, null]}'::jsonb""", """'{"b": [1, null], "a": 1}'::jsonb""",
-             "'1.50'::jsonb", "'null'::jsonb"],
+             "'1.5'::jsonb", "'null'::jsonb"],
 }  # fmt: skip
 
 

@@ -112,7 +112,12 @@ def canonical_numeric(value: Decimal) -> object:
 
 
 def is_quotient(value: Decimal, scale: int) -> bool:
-    """Return whether a numeric comes from a division: ours have a scale of 16, PostgreSQL's 16 significant digits."""
+    """Return whether a numeric may come from a division: ours have a scale of 16, PostgreSQL's 16 significant digits.
+
+    PostgreSQL's variance of equal numbers is a 0 without scale.
+    """
+    if value == 0 and scale == 0:
+        return True
     return scale >= QUOTIENT_SCALE or (scale >= LEAST_QUOTIENT_SCALE and len(value.as_tuple().digits) >= QUOTIENT_SCALE)
 
 

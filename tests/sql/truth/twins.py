@@ -40,9 +40,13 @@ class Twins:
             self.tables.append(name)
 
     def install(self, name: str, query: str) -> None:
-        """Install a view in kpg; PostgreSQL gets its query whenever it is compared."""
-        self.db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
-        self.views[name] = query
+        """Make a view in both, or see both refuse it; PostgreSQL gets its query at each comparison."""
+        theirs = self.postgres.sql(f"CREATE VIEW {name} AS {query}")
+        ours = self.kpg(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+        if isinstance(theirs, Refusal) or isinstance(ours, Refusal):
+            assert_same_refusal(query, theirs, ours)
+        else:
+            self.views[name] = query
 
     def run(self, statement: str, *, state_characters: int = 5) -> Answer | Refusal:
         """Run a statement in both and compare what they answer; of SQLSTATEs, only some characters."""
