@@ -34,7 +34,7 @@ from kpg.sql.relational.relations import (
     Values,
     VariableScan,
 )
-from kpg.sql.relational.scalars import Coalesce, Column, ColumnValue, Constant, Scalar, conjuncts
+from kpg.sql.relational.scalars import Coalesce, Column, Constant, Scalar, conjuncts
 from kpg.sql.rewrites.attached_relations import attach
 from kpg.sql.rewrites.join_conditions import columns_of
 from kpg.sql.rewrites.node_builders import copy_of, join, keep, project, same, value_of, where
@@ -45,7 +45,6 @@ from kpg.sql.rewrites.unnested_relation import (
     DefaultedColumn,
     UnnestedRelation,
     folded_null,
-    is_null,
     marked,
     with_terms,
 )
@@ -59,6 +58,7 @@ class DependencePusher:
     domain: OuterDomain
     variables: dict[RecursiveVariable, tuple[RecursiveVariable, dict[Scalar, int]]] = field(default_factory=dict)
     done: dict[BoundRelation, UnnestedRelation] = field(default_factory=dict)
+    complete_groups: dict[int, tuple[UnnestedRelation, UnnestedRelation]] = field(default_factory=dict)
 
     def push(self, node: BoundRelation) -> UnnestedRelation:
         """Return a relation that does not refer to outer columns."""
@@ -98,6 +98,11 @@ class DependencePusher:
         """Return the rows without defaults: the row of an empty group exists for each value of the domain."""
         if unnested.defaults is None:
             return unnested
+        if id(unnested) not in self.complete_groups:
+            self.complete_groups[id(unnested)] = (unnested, self._settled(unnested))
+        return self.complete_groups[id(unnested)][1]
+
+    def _settled(self, unnested: UnnestedRelation) -> UnnestedRelation:
         values, columns = self.domain.of(list(unnested.bound))
         relation, filled = marked(unnested)
         keys = [same(value_of(columns[key]), value_of(own)) for key, own in unnested.bound.items()]
@@ -185,19 +190,13 @@ class DependencePusher:
     def _project_with_defaults(self, node: Project, inner: UnnestedRelation) -> UnnestedRelation:
         """Return computed columns of a relation with defaults: their defaults are computed as well."""
         assert inner.defaults is not None and not inner.pending
-        found = {column: value_of(entry.found) for column, entry in inner.defaults.items()}
+        found = {column: entry.found for column, entry in inner.defaults.items()}
         absent = {column: entry.default for column, entry in inner.defaults.items()}
-        values: dict[Column, Scalar] = {}
-        defaults: dict[Column, DefaultedColumn] = {}
-        for column, value in zip(node.columns, node.values, strict=True):
-            default = folded_null(substitute(value, absent))
-            here = substitute(inner.replaced(value), found)
-            own = here.column if value == value_of(column) and isinstance(here, ColumnValue) else None
-            own = own or (column if is_null(default) else copy_of(column))
-            values[own] = here
-            defaults[column] = DefaultedColumn(own, default)
-        bound = self._copied_bound(inner, values)
-        return UnnestedRelation(project(inner.relation, values), bound, (), defaults)
+        defaults = {
+            column: DefaultedColumn(substitute(inner.replaced(value), found), folded_null(substitute(value, absent)))
+            for column, value in zip(node.columns, node.values, strict=True)
+        }
+        return UnnestedRelation(inner.relation, inner.bound, (), defaults)
 
     def _distinct(self, node: Distinct) -> UnnestedRelation:
         inner = self.complete(self.push(node.input))
@@ -221,11 +220,13 @@ class DependencePusher:
             columns = (*node.columns[: len(node.keys)], *added, *own)
             return UnnestedRelation(Aggregate(columns, inner.relation, keys, calls), inner.bound)
         defaults: dict[Column, DefaultedColumn] = {}
+        held: dict[Column, Column] = {}
         for column, call in zip(own, node.aggregates, strict=True):
             counts = call.function.lowering == "count"
             zero = Constant(0 if counts else None, type=column.type)
-            defaults[column] = DefaultedColumn(copy_of(column) if counts else column, zero)
-        found = tuple(defaults[column].found for column in own)
+            held[column] = copy_of(column) if counts else column
+            defaults[column] = DefaultedColumn(value_of(held[column]), zero)
+        found = tuple(held[column] for column in own)
         return UnnestedRelation(Aggregate((*keys, *found), inner.relation, keys, calls), inner.bound, (), defaults)
 
     # Two inputs

@@ -4,9 +4,9 @@
     EXISTS or IN elsewhere, NOT IN              mark join          (q) as a value            single join, or left join
                                                                                              if q has one row at most
 
-Conjuncts of WHERE without subqueries filter the rows first, so a subquery is not asked, and cannot fail, for other
-rows. A value that a CASE, AND or OR may not need is joined under the condition that it is needed. A condition of an
-outer join that has subqueries becomes a filter of its right side, which then depends on the left.
+Conjuncts of WHERE without subqueries that cannot fail filter the rows first, so a subquery is not asked, and cannot
+fail, for other rows. A value that a CASE, AND or OR may not need is joined under the condition that it is needed. A
+condition of an outer join that has subqueries becomes a filter of its right side, which then depends on the left.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ from kpg.sql.rewrites.relation_traversal import (
     subqueries_of,
     with_inputs,
 )
+from kpg.sql.rewrites.scalar_properties import can_fail
 from kpg.sql.rewrites.truth_terms import asserting
 from kpg.sql.sql_types import BOOLEAN
 
@@ -110,15 +111,25 @@ class SubqueryRewriter:
         return new
 
     def filtered(self, relation: BoundRelation, terms: tuple[Scalar, ...]) -> BoundRelation:
-        """Return the rows on which all terms are true; they may have further columns."""
-        relation = where(relation, (term for term in terms if not has_subquery(term)))
-        for term in terms:
-            if has_subquery(term):
-                relation = self._where(relation, term)
-        return relation
+        """Return the rows on which all terms are true; they may have further columns.
 
-    def _where(self, relation: BoundRelation, term: Scalar) -> BoundRelation:
-        """Return the rows on which a term with subqueries is true."""
+        Terms that can fail come last, all together: a failure counts only where all other terms are true.
+        """
+        early = [term for term in terms if not has_subquery(term) and not can_fail(term)]
+        relation = where(relation, early)
+        late: list[Scalar] = []
+        for term in terms:
+            joined = self._as_join(relation, term)
+            if joined is not None:
+                relation = joined
+            elif term not in early:
+                late.append(term)
+        scope = SubqueryScope(self, relation)
+        conditions = [scope.scalar(term) for term in late]
+        return where(scope.input, conditions)
+
+    def _as_join(self, relation: BoundRelation, term: Scalar) -> BoundRelation | None:
+        """Return the rows on which EXISTS, IN or NOT EXISTS is true; None for another term."""
         match term:
             case Exists():
                 return join("semi", relation, self.relation(term.query), dependent=True)
@@ -126,9 +137,7 @@ class SubqueryRewriter:
                 return join("anti", relation, self.relation(inner.query), dependent=True)
             case AnyRow() if not has_subquery(term.condition):
                 return join("semi", relation, self.relation(term.query), (term.condition,), dependent=True)
-        scope = SubqueryScope(self, relation)
-        condition = scope.scalar(term)
-        return where(scope.input, (condition,))
+        return None
 
     def _join(self, node: BoundJoin) -> BoundRelation:
         """Return a join with subqueries in its condition."""

@@ -38,13 +38,12 @@ STRICT_OPERATORS: Final = frozenset({"+", "-", "*", "/", "%", "=", "<>", "<", "<
 
 @dataclass(frozen=True, slots=True)
 class DefaultedColumn:
-    """A column with a value for outer rows without a row: the column of the relation, and that value.
+    """A column with a value for outer rows without a row: its value over the relation, and that default.
 
-    If the value is null, the column is the one that it stands for; otherwise it has to be another one, since the
-    column that it stands for is the one with the default.
+    The value is computed after the join with outer rows, so that it fails only on rows that an outer row asks for.
     """
 
-    found: Column
+    found: Scalar
     default: Scalar
 
 
@@ -117,19 +116,19 @@ def outer_equation(term: Scalar, outer: frozenset[Column]) -> tuple[Scalar, Scal
 
 
 def marked(unnested: UnnestedRelation) -> tuple[BoundRelation, dict[Column, Scalar]]:
-    """Return a relation with defaults for a left join, and the value of each column after it."""
+    """Return a relation with defaults for a left join, and the value of each column after it.
+
+    A value whose default is null is null if its columns are, as they are for an outer row without a row.
+    """
     assert unnested.defaults is not None
-    given = {column: entry for column, entry in unnested.defaults.items() if not is_null(entry.default)}
-    own = {entry.found for entry in given.values()}
-    values: dict[Column, Scalar] = {
-        column: value_of(column) for column in unnested.relation.columns if column not in own
-    }
-    if not given:
-        return unnested.relation, values
+    values: dict[Column, Scalar] = {column: value_of(column) for column in unnested.bound.values()}
     found = Column("found", BOOLEAN)
     missing = IsNull(value_of(found), type=BOOLEAN)
-    for column, entry in given.items():
-        values[column] = Case(((missing, entry.default),), value_of(entry.found), type=column.type)
+    for column, entry in unnested.defaults.items():
+        given = Case(((missing, entry.default),), entry.found, type=column.type)
+        values[column] = entry.found if is_null(entry.default) else given
+    if all(is_null(entry.default) for entry in unnested.defaults.values()):
+        return unnested.relation, values
     return extend(unnested.relation, {found: TRUE}), values
 
 
