@@ -207,7 +207,9 @@ def execute_sql(context: RequestContext, request: requests.SqlRequest) -> QueryR
     """Execute SQL statements in the session of the client."""
     limit = context.max_rows if request.limit is None else min(request.limit, context.max_rows)
     result = context.service.execute_sql(request.text, request.parameters, owner=context.owner)
-    table = result.table.rename_columns(distinct_names(result.table.column_names)).slice(0, limit)
+    table = result.table.rename_columns(distinct_names(result.table.column_names))
+    if len(result) > limit:  # Arrow would give a table without columns as many rows as the slice is long
+        table = table.slice(0, limit)
     return QueryRows(table, context.service.time - 1, len(result) > limit, result.tag)
 
 

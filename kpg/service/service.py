@@ -86,15 +86,26 @@ class Service:
         self._system = SystemRelations(self.catalog, self.rules)
         for declaration in self._store.relations():
             self.catalog.add(declaration)
+        self.sql = SqlRelations(db, self.catalog, self._require_unused)
+        if db.is_durable:
+            self.sql.publish()  # rules read the tables and views of SQL
         for number, language, source, name in self._store.texts():
             text = read_rules(language, source, name, self.relations())
             self._system.require(self.rules.add(language, source, name, text, number).reads)
         self._scheduled = ScheduledChanges(self.catalog)
-        self.sql = SqlRelations(db, self.catalog)
-        if db.is_durable:
-            self.sql.publish()
 
     # Relations
+
+    def _require_unused(self, names: Sequence[str]) -> None:
+        """Raise if a rule or an interest reads one of the names, which SQL is about to drop."""
+        dropped = set(names)
+        held = sorted({interest.name for interest in self.interests.values()} & dropped)
+        readers = [name for text in self.rules.texts.values() if text.reads & dropped for name in text.text.names]
+        if held or readers:
+            what = f"an interest in {held[0]}" if held else f"the rule {readers[0]}"
+            error = InUse(f"cannot drop {', '.join(sorted(dropped))}: {what} reads it", hint="End that first.")
+            error.sqlstate = "55006"
+            raise error
 
     def create_relation(
         self,

@@ -10,7 +10,7 @@ created, and does not change them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kpg.api.embedded_arrangement import EmbeddedArrangement
@@ -78,9 +78,12 @@ class SqlRelation(BaseRelation):
 class SqlRelations:
     """The SQL of one service."""
 
-    def __init__(self, db: EmbeddedDatabase, catalog: Catalog) -> None:
+    def __init__(
+        self, db: EmbeddedDatabase, catalog: Catalog, before_drop: Callable[[Sequence[str]], None] = lambda names: None
+    ) -> None:
         self.db = db
         self._catalog = catalog
+        self._before_drop = before_drop
         self._sessions: dict[Any, SqlSession] = {}
         self._version = -1
 
@@ -88,7 +91,7 @@ class SqlRelations:
         """Execute statements in the session of a client, and return the result of the last one."""
         session = self._sessions.get(owner)
         if session is None:
-            session = self._sessions[owner] = SqlSession(self.db, has_files=False, is_foreign=self._is_foreign)
+            session = self._sessions[owner] = SqlSession(self.db, False, self._is_foreign, self._require_droppable)
         try:
             result = session.execute(text, parameters)
         finally:
@@ -99,6 +102,15 @@ class SqlRelations:
                 "SUBSCRIBE as a query", hint="Create a materialized view, and follow it with an interest."
             )
         return result
+
+    def _require_droppable(self, names: Sequence[str]) -> None:
+        """Raise if SQL may not drop a name: it belongs to the service, or a rule or an interest reads it."""
+        foreign = next((name for name in names if self._is_foreign(name)), None)
+        if foreign is not None:
+            error = InUse(f"{foreign} is not a table of SQL", hint="Drop it as its creator does.")
+            error.sqlstate = "42501"
+            raise error
+        self._before_drop(names)
 
     def _is_foreign(self, name: str) -> bool:
         """Return whether a relation belongs to the service, so that SQL only reads it."""
