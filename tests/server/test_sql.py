@@ -1,4 +1,4 @@
-"""SQL over the wire: values of every type, errors with their SQLSTATE, transactions of several clients, and interests."""
+"""SQL over the wire: values of every type, errors with their SQLSTATE, transactions of clients, rules and interests."""
 
 import datetime as dt
 import uuid
