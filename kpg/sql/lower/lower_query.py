@@ -115,7 +115,8 @@ class FactsOfSources(Mapping[str, SourceFacts]):
 def _facts(source: Collection, key: tuple[str, ...]) -> SourceFacts:
     columns = zip(source.schema.names, source.schema.types, strict=True)
     not_null = frozenset(name for name, type_ in columns if not type_.nullable)
-    return SourceFacts(not_null, key or getattr(source, "key", None) or (), getattr(source, "size", 0))
+    known = key or getattr(source, "key", None) or ()
+    return SourceFacts(not_null, known, getattr(source, "size", 0), source.schema.names[0])
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:

@@ -87,7 +87,7 @@ class RowEstimates:
         return max(1.0, self.table_rows(scan.source))
 
     def is_key(self, columns: frozenset[Column], relation: BoundRelation) -> bool:
-        """Return whether no two rows of a relation have equal values in some columns."""
+        """Return whether no two rows of a relation are likely to have equal values in some columns."""
         inner = relation
         while isinstance(inner, (Filter, TopRows)) or is_plain_project(inner):
             inner = inner.input  # type: ignore[attr-defined]
@@ -99,9 +99,8 @@ class RowEstimates:
         sources = [source_of(column, relation) for column in columns]
         scans = {id(source[0]): source[0] for source in sources if source is not None}
         names = {source[1] for source in sources if source is not None}
-        return len(scans) == 1 and any(
-            self.facts.of(scan.source).key and set(self.facts.of(scan.source).key) <= names for scan in scans.values()
-        )
+        guessed = [self.facts.of(scan.source).guessed_key() for scan in scans.values()]
+        return len(scans) == 1 and any(bool(key) and set(key) <= names for key in guessed)
 
     def _rows(self, relation: BoundRelation) -> float:
         match relation:

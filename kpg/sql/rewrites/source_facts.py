@@ -45,6 +45,11 @@ class SourceFacts:
     not_null: frozenset[str] = frozenset()
     key: tuple[str, ...] = ()  # columns that identify a row; empty if none do
     rows: int = 0
+    first: str = ""  # the first column, which is guessed to be the key of a table without one, for estimates only
+
+    def guessed_key(self) -> tuple[str, ...]:
+        """Return the key, or the column that is most likely one."""
+        return self.key or ((self.first,) if self.first else ())
 
 
 @dataclass(frozen=True, slots=True)
