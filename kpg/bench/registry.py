@@ -39,6 +39,7 @@ MODULES = {
         "q06_demand",
         "q07_interactive",
         "q08_views",
+        "q09_delta_plans",
     ),
     "workers": (
         "s01_scaling",
