@@ -22,14 +22,14 @@ SHAPES = [
     "SELECT CAST({c} AS text) AS v FROM rare",
     "SELECT count(*) AS n FROM (SELECT DISTINCT {c} FROM rare) AS x",
     "SELECT x.a, (SELECT count(*) FROM rare AS y WHERE y.{c} = x.{c}) AS n FROM rare AS x",
-    "SELECT a FROM (SELECT a, {c} FROM rare EXCEPT ALL SELECT a, {literal} FROM rare) AS x",
+    "SELECT a FROM (SELECT a, {c} AS v FROM rare EXCEPT ALL SELECT a, {literal} FROM rare) AS x",
     "SELECT a FROM rare WHERE {c} NOT IN (SELECT {c} FROM rare WHERE a < 2)",
 ]
 ORDERED_SHAPES = [
     "SELECT a FROM rare WHERE {c} < {literal} OR {c} >= {literal}",
     "SELECT x.a, y.a AS b FROM rare AS x JOIN rare AS y ON x.{c} < y.{c}",
-    "SELECT a FROM (SELECT a, {c} FROM rare ORDER BY {c} DESC NULLS LAST, a LIMIT 2) AS x",
-    "SELECT a FROM (SELECT DISTINCT ON (a) a, {c} FROM rare ORDER BY a, {c}) AS x",
+    "SELECT a FROM (SELECT a, {c} AS v FROM rare ORDER BY {c} DESC NULLS LAST, a LIMIT 2) AS x",
+    "SELECT a FROM (SELECT DISTINCT ON (a) a, {c} AS v FROM rare ORDER BY a, {c}) AS x",
     "SELECT a, array_agg(a ORDER BY {c}, a) AS v FROM rare GROUP BY a",
     "SELECT a FROM rare WHERE {c} >= ALL (SELECT {c} FROM rare WHERE a < 2)",
     "SELECT greatest({c}, {literal}) AS v FROM rare WHERE a = 1",
