@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
 QUOTIENT_TOLERANCE = 1e-9
+SPARK_TOLERANCE = 1e-6  # Spark SQL rounds averages and quotients of these numerics to six digits
 Rows = Sequence[tuple[Any, ...]]
 
 
@@ -43,12 +44,12 @@ def duckdb_answer(number: int, tables: Mapping[str, pa.Table]) -> Rows:
         connection.close()
 
 
-def agree(ours: Rows, theirs: Rows) -> bool:
-    """Return whether both answers are the same multiset of rows."""
+def agree(ours: Rows, theirs: Rows, tolerance: float = 0.0) -> bool:
+    """Return whether both answers are the same multiset of rows; quotients may also differ by an absolute tolerance."""
     if len(ours) != len(theirs):
         return False
     left, right = sorted(ours, key=sortable), sorted(theirs, key=sortable)
-    return all(same_row(a, b) for a, b in zip(left, right, strict=True))
+    return all(same_row(a, b, tolerance) for a, b in zip(left, right, strict=True))
 
 
 def sortable(row: tuple[Any, ...]) -> tuple[str, ...]:
@@ -56,15 +57,15 @@ def sortable(row: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(f"{float(value):.6e}" if is_number(value) else str(value).rstrip() for value in row)
 
 
-def same_row(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> bool:
+def same_row(ours: tuple[Any, ...], theirs: tuple[Any, ...], tolerance: float) -> bool:
     """Return whether two rows are the same."""
-    return len(ours) == len(theirs) and all(same_value(a, b) for a, b in zip(ours, theirs, strict=True))
+    return len(ours) == len(theirs) and all(same_value(a, b, tolerance) for a, b in zip(ours, theirs, strict=True))
 
 
-def same_value(ours: Any, theirs: Any) -> bool:
+def same_value(ours: Any, theirs: Any, tolerance: float) -> bool:
     """Return whether two values are the same."""
     if isinstance(theirs, float) and is_number(ours):
-        return math.isclose(float(ours), theirs, rel_tol=QUOTIENT_TOLERANCE)
+        return math.isclose(float(ours), theirs, rel_tol=QUOTIENT_TOLERANCE, abs_tol=tolerance)
     if isinstance(ours, str) and isinstance(theirs, str):
         return ours.rstrip() == theirs.rstrip()  # CHAR(n)
     return bool(ours == theirs)

@@ -93,6 +93,7 @@ def test_new_lineitems_come_with_their_orders(tables):
 def test_answers_agree_up_to_quotients_and_order():
     assert agree([(Decimal("1.50"), "a  "), (None, "b")], [(None, "b"), (Decimal("1.5"), "a")])
     assert agree([(Decimal("0.3333333333333333"),)], [(1 / 3,)])
+    assert agree([(Decimal("0.333333"),)], [(1 / 3,)], 1e-6) and not agree([(Decimal("0.333333"),)], [(1 / 3,)])
     for theirs in ([(Decimal("1.51"),)], [], [(Decimal("1.50"),)] * 2, [(None,)], [(1.5001,)]):
         assert not agree([(Decimal("1.50"),)], theirs)
 
