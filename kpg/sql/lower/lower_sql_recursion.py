@@ -5,10 +5,13 @@
     replace   x starts empty; in every round it becomes its step (WITH MUTUALLY RECURSIVE)
 
 A round sees the variables as the round before left them. A limit counts the rounds that change a variable. Beyond it,
-the query fails, or, if it asks for the result at the limit, the last round is the answer.
+the query fails, or, if it asks for the result at the limit, the last round is the answer. A recursion that is not a set
+has a limit by default, because it need not end.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from kpg.api.collection import Collection
 from kpg.api.recursion import Recursion, Variable
@@ -25,6 +28,8 @@ from kpg.sql.relational.relations import (
     VariableScan,
 )
 
+MAX_ROUNDS_WITHOUT_SET: Final = 10_000  # of UNION ALL and MUTUALLY RECURSIVE without a limit: they may never end
+
 
 def lower_variable_scan(lowering: RelationLowering, node: VariableScan) -> LoweredRelation:
     """Return the current rows of a variable."""
@@ -37,9 +42,11 @@ def lower_recursion(lowering: RelationLowering, node: BoundRecursion) -> Lowered
     names = ", ".join(entry.variable.name for entry in node.definitions)
     starts_with_base = any(entry.kind != "replace" for entry in node.definitions)
     loop = lowering.db.loop(f"the recursion of {names}")
+    loop.loop.declarative = all(entry.kind == "union" for entry in node.definitions)
     if node.limit is not None:
         loop.loop.max_rounds = node.limit - starts_with_base  # the base is the first round
-    loop.loop.declarative = all(entry.kind == "union" for entry in node.definitions)
+    elif not loop.loop.declarative:
+        loop.loop.max_rounds = min(loop.loop.max_rounds, MAX_ROUNDS_WITHOUT_SET)
     loop.loop.stops = node.limit is not None and not node.error_at_limit
     schemas = {entry.variable: _schema(entry.variable) for entry in node.definitions}
     variables: dict[RecursiveVariable, Variable] = {}

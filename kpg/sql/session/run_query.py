@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kpg.columns.schema import Schema
-from kpg.errors import DataError
+from kpg.errors import DataError, TooManyRounds
 from kpg.sql.functions.row_failures import state_of_reason
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.relational.relations import BoundRelation, Project, Query, without_order
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.sql.catalog.database_catalog import DatabaseCatalog
 
+PROGRAM_LIMIT_EXCEEDED = "54000"  # the SQLSTATE of a recursion that does not end
 Replacements = Mapping[str, "Collection"]  # what a scan of a name reads instead of the relation of that name
 
 
@@ -71,6 +72,8 @@ def fetch_relation(
         return FetchedRows(output.snapshot(as_of), output.schema)
     except DataError as error:
         raise failed_query(error, output.name) from None
+    except TooManyRounds as error:
+        raise with_sqlstate(PROGRAM_LIMIT_EXCEEDED, error) from None
     finally:
         output.release()
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import kpg
+from kpg.sql.lower import lower_sql_recursion
 
 
 @pytest.fixture
@@ -232,3 +233,16 @@ def test_acknowledged_statements_survive_a_kill(tmp_path):
         n, total = db.sql("SELECT n, s FROM m").rows()[0]
         assert n in (acknowledged + 1, acknowledged + 2)  # the last one may be on disk before it was acknowledged
         assert total == sum(range(n))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH RECURSIVE p(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM p) SELECT max(x) FROM p",
+        "WITH MUTUALLY RECURSIVE p(x INT) AS (SELECT 1 UNION SELECT x + 1 FROM p) SELECT max(x) FROM p",
+    ],
+)
+def test_a_recursion_that_does_not_end_is_refused(db, query, monkeypatch):
+    monkeypatch.setattr(lower_sql_recursion, "MAX_ROUNDS_WITHOUT_SET", 50)
+    assert refused(db, query) == "54000"
+    assert db.sql("SELECT 1").value() == 1
