@@ -1,12 +1,17 @@
 """On small graphs the answers of peers are those of plain sets."""
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from kpg.bench import reference_answers
 from kpg.bench.data.graphs import gnp, grid
 from kpg.bench.interactive_queries import CLASSES, expected_answers
-from kpg.bench.peers import datalog_engines, graph_stores
+from kpg.bench.peers import datalog_engines, graph_stores, postgres
 from kpg.bench.run import PeerAbsent
 
 QUESTIONS = [(peer, question) for peer, (_, asked) in datalog_engines.BOUND.items() for question in asked]
@@ -45,3 +50,23 @@ def test_the_four_classes_of_questions_are_answered_by_databases(ask):
         name: sorted(rows) for name, rows in expected.items()
     }
     assert asked.version
+
+
+def test_postgresql_stops_when_the_process_that_started_it_is_killed():
+    code = """
+import os, sys
+from kpg.bench.peers.postgres import SMALL_SETTINGS, server
+with server(SMALL_SETTINGS) as address:
+    print(address.directory, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    try:
+        postgres.installed_binaries()
+    except PeerAbsent as absent:
+        pytest.skip(str(absent))
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False)
+    directory = Path(done.stdout.strip())
+    deadline = time.monotonic() + 60
+    while directory.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert done.returncode == -9 and not directory.exists()

@@ -68,6 +68,7 @@ def server(settings: Sequence[str] = BENCHMARK_SETTINGS) -> Iterator[PostgresAdd
             port = start([*control, "-t", str(START_TIMEOUT_SECONDS)], directory, settings, run)
         except (OSError, subprocess.CalledProcessError) as error:
             raise PeerAbsent(f"the server could not be started ({error})") from error
+        stop_if_orphaned(control, directory, run)
         try:
             yield PostgresAddress(directory, port)
         finally:
@@ -86,6 +87,17 @@ def start(control: list[Any], directory: Path, settings: Sequence[str], run: dic
         if subprocess.run([*control, "-o", words, "start"], **run).returncode == 0:
             return port
     raise PeerAbsent(f"the server could not be started ({(directory / 'log').read_text()[-1000:]})")
+
+
+def stop_if_orphaned(control: list[Any], directory: Path, run: dict[str, Any]) -> None:
+    """Let a shell stop the server, and delete its files, when this process was killed and cannot do so."""
+    if not Path("/proc/self").exists():
+        return
+    words = " ".join(map(str, [*control, "-m", "immediate", "stop"]))
+    script = f"while [ -d /proc/{os.getpid()} ] && [ -d {directory} ]; do sleep 1; done; {words}; rm -rf {directory}"
+    options = {name: value for name, value in run.items() if name != "capture_output"}
+    quiet = subprocess.DEVNULL
+    subprocess.Popen(["sh", "-c", script], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, **options)
 
 
 def installed_binaries() -> Path:
