@@ -162,3 +162,33 @@ def test_of_rows_that_subsume_each_other_the_lesser_one_stays():
         installed.inputs["r"].remove([(2, 1)])
         db.advance()
         assert installed.rows("r") == [(2, 5), (3, 1)]
+
+
+MUTUAL = """
+.decl e(x: number, y: number)
+.input e
+.decl f(x: number, y: number)
+.input f
+.decl p(x: number, y: number) eqrel
+.decl q(x: number, y: number) eqrel
+.output p
+.output q
+p(x, y) :- e(x, y).
+q(x, y) :- f(x, y).
+p(x, z) :- q(x, y), e(y, z), p(z, z).
+q(x, y) :- p(x, y), f(x, z), f(y, z).
+"""
+PAIRS = st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=6)
+
+
+@settings(max_examples=15, **QUICK)
+@given(st.lists(st.fixed_dictionaries({"e": PAIRS, "f": PAIRS}), min_size=1, max_size=4))
+def test_equivalence_relations_may_define_each_other(epochs):
+    program = parse(MUTUAL)
+    with kpg.open() as db, InstalledProgram(db, compile(program), max_rounds=100) as installed:
+        before: dict[str, set] = {}
+        for state in epochs:
+            set_inputs(installed, before, state)
+            before = state
+            db.advance()
+            assert_answers(installed, evaluate(program, state))
