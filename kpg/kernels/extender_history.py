@@ -2,7 +2,8 @@
 
 A row is visible if its time, joined with `floor`, is lexicographically before the initial time of the tuple, or equal
 to it and the extender is not strict. Multiplying a tuple by a visible row joins their times, coordinate by coordinate,
-and multiplies their diffs. Only kpg.kernels.extend_tuples calls these; their arguments are described there.
+and multiplies their diffs. Only kpg.kernels.extend_tuples calls these; their arguments are described there. They are
+tested through it. Twin: kpg.testing.kernel_twins.extend_tuples_twin.
 """
 
 from kpg.kernels.array_address import DEPTH, DIFF_ROWS, DIFFS, TIME_ROWS, TIMES, peek
