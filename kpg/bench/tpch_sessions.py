@@ -30,7 +30,7 @@ from kpg.sql.tpch.tpch_queries import NUMBERS, columns_read, query_text
 from kpg.sql.tpch.tpch_tables import COLUMNS, create_table
 
 ACTIVE_QUERIES = 10
-ROUNDS_OF_QUERIES = 3  # each query is installed so many times
+ROUNDS_OF_QUERIES = 3  # how often each query is installed
 BATCHES_PER_ARRIVAL = 10
 BATCH_ROWS = 1_000
 LOADED_BEFORE = 0.5  # the share of all rows that is there before the first query

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -62,20 +62,31 @@ def converse(shell: Interpreter, history: Path | None = None, session: PromptSes
         history=open_history(history), completer=NameCompleter(shell)
     )
     shell.note(f"connected to {shell.db.url} ({shell.db.welcome.server}); \\h for help, \\q to end")
+    for typed in typed_texts(prompts, ("kpg> ", "...> "), is_complete):
+        run(shell, typed)
+        if shell.ended:
+            break
+    return 0
+
+
+def typed_texts(prompts: PromptSession[str], marks: tuple[str, str], is_whole: Callable[[str], bool]) -> Iterator[str]:
+    """Yield each text of one or more lines until Ctrl-D; Ctrl-C discards the typed lines.
+
+    `marks` stand before the first line and before further ones. `is_whole` says whether a text can be run.
+    """
     typed = ""
-    while not shell.ended:
+    while True:
         try:
-            line = prompts.prompt("kpg> " if not typed else "...> ")
+            line = prompts.prompt(marks[bool(typed)])
         except KeyboardInterrupt:
             typed = ""
             continue
         except EOFError:
-            break
+            return
         typed = f"{typed}\n{line}" if typed else line
-        if is_complete(typed):
-            run(shell, typed)
+        if is_whole(typed):
+            yield typed
             typed = ""
-    return 0
 
 
 def run(shell: Interpreter, text: str) -> None:

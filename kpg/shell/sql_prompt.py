@@ -12,7 +12,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from kpg.errors import KpgError
-from kpg.shell.prompt import completions, open_history
+from kpg.shell.prompt import completions, open_history, typed_texts
 from kpg.shell.sql_interpreter import COMMANDS, SqlInterpreter
 from kpg.sql.parse.statement_texts import is_complete, split_statements
 from kpg.version import __version__
@@ -62,19 +62,10 @@ def converse(
         history=open_history(history), completer=SqlCompleter(interpreter)
     )
     interpreter.out.write(f"kpg {__version__}; statements end with a semicolon, \\? for help, \\q to end\n")
-    typed = ""
-    while not interpreter.ended:
-        try:
-            line = prompts.prompt("kpg=> " if not typed else "kpg-> ")
-        except KeyboardInterrupt:
-            typed = ""
-            continue
-        except EOFError:
+    for typed in typed_texts(prompts, ("kpg=> ", "kpg-> "), is_complete):
+        run_typed(interpreter, typed)
+        if interpreter.ended:
             break
-        typed = f"{typed}\n{line}" if typed else line
-        if is_complete(typed):
-            run_typed(interpreter, typed)
-            typed = ""
     return 0
 
 

@@ -150,7 +150,7 @@ class RelationalOracle:
                 return all(found) if found else None
             case "bool_or":
                 return any(found) if found else None
-        raise NotImplementedError(call.function.lowering)
+        raise ValueError(f"the oracle does not know the aggregate {call.function.lowering}")
 
     # Two inputs
 
@@ -324,7 +324,7 @@ class RelationalOracle:
             case s.AnyRow():
                 truths = [self.value(scalar.condition, row) for row in self._environments(scalar.query, inner)]
                 return True if True in truths else None if None in truths else False
-        raise NotImplementedError(type(scalar).__name__)
+        raise ValueError(f"the oracle does not know the scalar {type(scalar).__name__}")
 
 
 def nulls_last(value: Any) -> tuple[bool, Any]:

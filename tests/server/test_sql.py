@@ -76,7 +76,7 @@ def test_rows_are_limited(one):
 def test_files_of_the_server_are_not_for_clients(one):
     one.sql("CREATE TABLE t (a INT)")
     assert state_of(one.sql, "COPY t FROM '/etc/passwd'") == "42501"
-    assert state_of(one.sql, "COPY t TO '/tmp/out.csv'") == "42501"
+    assert state_of(one.sql, "COPY t TO 'out.csv'") == "42501"
 
 
 def test_transactions_of_two_clients_conflict(one, two):

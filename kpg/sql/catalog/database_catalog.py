@@ -20,7 +20,6 @@ from kpg.sql.sql_states import with_sqlstate
 if TYPE_CHECKING:
     from kpg.api.contracts import Arrangement, Database, Output
     from kpg.columns.schema import Schema
-    from kpg.sql.relational.scalars import SortKey
 
 
 @dataclass(slots=True)
@@ -30,7 +29,6 @@ class InstalledView:
     entry: ViewEntry
     arrangement: Arrangement
     output: Output
-    order: tuple[SortKey, ...]  # of reads of the whole view
     reads: frozenset[str]
 
 

@@ -241,8 +241,7 @@ def check_columns(catalog: DatabaseCatalog, statement: CreateTable, entry: Table
 def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
     """Add a view; a materialized one is installed."""
     name = str(statement.name)
-    ordered = bind_query(statement.query, catalog)
-    query = without_order(ordered)
+    query = without_order(bind_query(statement.query, catalog))
     columns = view_columns(statement, query)
     entry = ViewEntry(name, columns, statement.query.text, installed=statement.materialized)
     reads = relations_read(statement.query)
@@ -252,7 +251,7 @@ def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
     named = Query(query.relation, tuple(column.name for column in columns))
     collection = lower_query(catalog.db, named, CatalogSources(catalog))
     arrangement = catalog.db.installer.arrangement(collection.node, name, named.names)
-    catalog.installed[name] = InstalledView(entry, arrangement, arrangement.output(name), ordered.order, reads)
+    catalog.installed[name] = InstalledView(entry, arrangement, arrangement.output(name), reads)
 
 
 def view_columns(statement: CreateView, query: Query) -> tuple[TableColumn, ...]:
