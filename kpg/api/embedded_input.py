@@ -121,10 +121,10 @@ class EmbeddedInput(EncodingInput):
         """Pass the pending rows to the dataflow that arranges them."""
         base = self.base()
         assert self._source is not None
-        order = list(self.schema.lanes_of(base.schema.names))
+        order = None if base.schema.names == self.schema.names else list(self.schema.lanes_of(base.schema.names))
         now = self.db.time.elements
         for updates in self.db.pending.take(self.name):
-            ordered = updates if order == sorted(order) else replace(updates, data=updates.data[order])
+            ordered = updates if order is None else replace(updates, data=updates.data[order])
             self._source.dataflow.feed(self._source, Message(now, ordered))
 
     @property

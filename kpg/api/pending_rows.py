@@ -37,7 +37,9 @@ class PendingRows:
     def add(self, name: str, updates: Updates) -> None:
         """Accept rows of an input."""
         self._updates.setdefault(name, []).append(updates)
-        self._latest[name] = join(self._latest.get(name, self._start), tuple(updates.times.max(axis=1).tolist()))
+        times = updates.times
+        latest = times[:, 0] if times.shape[1] == 1 else times.max(axis=1)
+        self._latest[name] = join(self._latest.get(name, self._start), tuple(latest.tolist()))
 
     def of(self, name: str) -> list[Updates]:
         """Return the pending rows of an input."""

@@ -31,6 +31,7 @@ from kpg.columns.casts import cast
 from kpg.columns.coercion import as_float, common_type, refuse
 from kpg.columns.column_types.uint64_type import from_unsigned_lane, to_unsigned_lane
 from kpg.columns.expression import Expression, FunctionCall, wrap
+from kpg.columns.lane_values import MAX
 from kpg.columns.overflow import Checked
 from kpg.columns.schema import FLOAT64, Type, decimal
 from kpg.columns.text import PerValueNode
@@ -155,14 +156,17 @@ def bind_round(call: FunctionCall, arguments: Sequence[BoundNode], scope: Bindin
 
 def _power(a: Ints, b: Ints) -> Checked:
     about = _float_power(a, b)
-    failed = ~(np.abs(about) < 2.0**63)
-    whole = np.where(failed, 0.0, about).astype(np.int64)  # of a negative exponent: -1, 0 or 1
-    return np.where(b >= 0, np.power(a, np.maximum(b, 0)), whole), failed
+    beyond = ~(np.abs(about) < 2.0**63)
+    whole = np.where(beyond, 0.0, about).astype(np.int64)  # of a negative exponent: -1, 0 or 1
+    exact = np.power(a, np.maximum(b, 0))
+    fits = (b == 1) | ((about == -(2.0**63)) & (exact == -MAX - 1))  # the float of 2^63 - 1 is 2^63; -2^63 is a value
+    return np.where(b >= 0, exact, whole), beyond & ~fits
 
 
 def _unsigned_power(a: Ints, b: Ints) -> Checked:
     base, exponent = from_unsigned_lane(a), from_unsigned_lane(b)
-    return to_unsigned_lane(np.power(base, exponent)), ~(_float_power(base, exponent) < 2.0**64)
+    beyond = ~(_float_power(base, exponent) < 2.0**64)
+    return to_unsigned_lane(np.power(base, exponent)), beyond & (exponent != 1)  # the float of 2^64 - 1 is 2^64
 
 
 def _float_power(a: Any, b: Any) -> Any:

@@ -213,16 +213,16 @@ def _encode_named(schema: Schema, columns: list[tuple[str, Any]], n: int, symbol
 
 def encode_column(type_: Type, column: Any, name: str, symbols: Symbols, out: Ints) -> None:
     """Write the lanes of one column of any kind to `out`; `name` is the column's, for errors."""
-    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+    if isinstance(column, np.ndarray):
+        if column.ndim != 1:
+            raise SchemaMismatch(f"column {name!r} has {column.ndim} dimensions, not one")
+        encode_numpy(type_, column, name, symbols, out)
+    elif isinstance(column, (pa.Array, pa.ChunkedArray)):
         encode_arrow(type_, column, name, symbols, out)
     elif is_pandas(column, "Series"):
         _encode_series(type_, column, name, symbols, out)
     elif hasattr(column, "to_arrow"):  # polars
         encode_arrow(type_, column.to_arrow(), name, symbols, out)
-    elif isinstance(column, np.ndarray):
-        if column.ndim != 1:
-            raise SchemaMismatch(f"column {name!r} has {column.ndim} dimensions, not one")
-        encode_numpy(type_, column, name, symbols, out)
     else:
         out[:] = encode_list(type_, list(column), name, symbols)
 

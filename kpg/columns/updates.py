@@ -110,6 +110,8 @@ def _concatenate_blocks(blocks: list[Ints], sizes: list[int]) -> Ints:
     constant = common_constant(blocks)
     if constant is not None:
         return constant
+    if [block.shape[1] for block in blocks] == sizes:
+        return np.concatenate(blocks, axis=1)
     exact = True in [block.dtype.hasobject for block in blocks]
     joined: Ints = np.empty((blocks[0].shape[0], sum(sizes)), object if exact else np.int64)
     offset = 0

@@ -106,6 +106,12 @@ class Batcher:
     def seal(self, upper: Frontier) -> Updates:
         """Remove the updates at times not beyond `upper`, and return them sorted and consolidated."""
         self._pending = None
+        if len(self._unsorted) == 1 and self._run is self._empty:
+            part = self._unsorted[0]
+            if part.updates.times.shape[1] == 1 and not upper.precedes(part.earliest):  # the only message
+                parts, self._unsorted, self._unsorted_rows = self._unsorted, [], 0
+                del part  # so that `_sort_parts` holds the only reference
+                return _sort_parts(parts)
         run, self._run = self._split(self._run, upper)
         halves = [self._split(part, upper) for part in self._unsorted]
         early = [before for before, _ in halves if len(before.updates)]

@@ -124,10 +124,12 @@ class Spine:
         batches = (*merged, *self._pending)
         if upper is None or self.upper.elements == upper.elements or self.upper.precedes(upper):
             return batches
-        chosen = tuple([batch for batch in batches if batch.upper.precedes(upper)])
-        for batch in batches[len(chosen) :]:
+        end = len(batches)
+        while end and not batches[end - 1].upper.precedes(upper):  # uppers are in order: few batches come after `upper`
+            end -= 1
+            batch = batches[end]
             assert upper.precedes(batch.lower), f"a batch from {batch.lower} to {batch.upper} reaches across {upper}"
-        return chosen
+        return batches[:end]
 
     @property
     def rows(self) -> int:

@@ -350,6 +350,17 @@ def test_decimals_round_half_away_from_zero_and_keep_room():
         bind(col("s").round(), MOMENTS, Symbols())
 
 
+@pytest.mark.parametrize(
+    "base, exponent",
+    [(2**63 - 1, 1), (-(2**63), 1), (-2, 63), (-8, 21), (2, 62), (3037000499, 2)]
+    + [(-(2**63), 2), (2, 63), (-2, 64), (3037000500, 2), (-3, 40)],
+)
+def test_powers_near_the_ends_of_64_bits(base, exponent):
+    fits = -(2**63) <= base**exponent < 2**63
+    row = moment(datetime.datetime(2020, 1, 1), "2", exponent, "")
+    assert of_moments(lit(base) ** col("i"), row) == [base**exponent if fits else "fails"]
+
+
 def test_powers_and_patterns_that_fail():
     row = moment(datetime.datetime(2020, 1, 1), "2", -1, "(")
     assert of_moments(lit(2) ** col("i"), row) == ["fails"]
