@@ -157,7 +157,7 @@ class EmbeddedOutput(Output):
 
     # Reading
 
-    def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
+    def read_rows(self, as_of: Any, counts: bool) -> pa.Table:
         installed = self.readable()
         warn_of_pending(self, as_of)
         time = check_readable(self.db, installed, as_of)

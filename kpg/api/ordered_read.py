@@ -56,7 +56,7 @@ class OrderedRead:
 
     def snapshot(self, as_of: Any = None) -> pa.Table:
         """Return the rows as of a time as an Arrow table."""
-        table = self.output.snapshot(as_of)
+        table = self.output.read_rows(as_of, counts=False)
         schema, symbols = self.output.schema, self.output.db.symbols
         order = order_of_table(schema, encode(schema, table, symbols), symbols, self.keys)
         end = None if self.size is None else self.offset + self.size

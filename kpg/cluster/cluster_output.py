@@ -124,7 +124,7 @@ class ClusterOutput(Output):
 
     # Reading
 
-    def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
+    def read_rows(self, as_of: Any, counts: bool) -> pa.Table:
         self._check()
         if not self.keep:
             raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
@@ -137,6 +137,8 @@ class ClusterOutput(Output):
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """Return the rows as of a time as tuples, sorted by their values: shards have no common order."""
         rows = rows_of(self.snapshot(as_of), self.schema)
+        if self.order:
+            return rows
         return sorted(rows, key=lambda row: tuple((value is not None, value) for value in row))
 
     def frontier(self) -> Frontier:

@@ -13,7 +13,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.api.contracts.releasable import Releasable
 from kpg.api.ordered_read import OrderedRead, polars_frame
 from kpg.api.uncopyable import Uncopyable
-from kpg.columns.order_key import OrderBy
+from kpg.columns.order_key import OrderBy, OrderKey
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.errors import KpgError
@@ -33,6 +33,7 @@ class Output(Uncopyable, Releasable):
     schema: Schema
     reads: frozenset[str]  # the names of the inputs that the answer depends on
     is_named: bool = True
+    order: tuple[OrderKey, ...] = ()  # of reads that do not sort themselves; none for most answers
 
     @abstractmethod
     def take_changes(self) -> Changes:
@@ -54,8 +55,14 @@ class Output(Uncopyable, Releasable):
         """Write this answer to a file, starting with its present rows: see kpg.replay()."""
 
     @abstractmethod
+    def read_rows(self, as_of: Any, counts: bool) -> pa.Table:
+        """Return the rows as of a time, or each once with its count, without the order of the answer."""
+
     def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
         """Return the rows as of a time, by default the last complete one; with counts=True each once with its count."""
+        if counts or not self.order:
+            return self.read_rows(as_of, counts)
+        return OrderedRead(self, self.order).snapshot(as_of)
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """Return the rows as of a time as tuples, in a fixed order."""
@@ -75,11 +82,11 @@ class Output(Uncopyable, Releasable):
 
     def limit(self, size: int, offset: int = 0) -> OrderedRead:
         """Read at most `size` rows after the first `offset`, in the order of all columns or of a later `sort`."""
-        return OrderedRead(self).limit(size, offset)
+        return OrderedRead(self, self.order).limit(size, offset)
 
     def head(self, size: int = 5) -> OrderedRead:
         """Read the first rows, in the order of all columns or of a `sort` that follows."""
-        return OrderedRead(self).head(size)
+        return OrderedRead(self, self.order).head(size)
 
     @abstractmethod
     def frontier(self) -> Frontier:

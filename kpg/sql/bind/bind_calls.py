@@ -19,11 +19,13 @@ from kpg.sql.bind.scalar_binder import ScalarBinder
 from kpg.sql.bind.tree_reading import name_of
 from kpg.sql.functions.cast_rules import can_cast
 from kpg.sql.functions.resolve import is_aggregate, is_table_function, resolve_aggregate
+from kpg.sql.functions.sql_sequences import SEQUENCE_FUNCTIONS
+from kpg.sql.parse.postgres_tokens import folded
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import not_supported, sql_failure
 from kpg.sql.parse.type_rules import PLAIN_TYPES
 from kpg.sql.relational.references import referenced_columns
-from kpg.sql.relational.scalars import AggregateCall, Scalar, ScalarCall, SortKey
+from kpg.sql.relational.scalars import AggregateCall, Constant, Scalar, ScalarCall, SortKey
 from kpg.sql.sql_types import TIMESTAMP, SqlType
 
 CAST_FUNCTIONS: Final = {**PLAIN_TYPES, "timestamp": TIMESTAMP}
@@ -31,8 +33,13 @@ MODIFIERS: Final = {"distinct": "DISTINCT", "order": "ORDER BY", "filter": "FILT
 SESSION_FUNCTIONS: Final = frozenset(
     "current_user current_role session_user user current_catalog current_schema current_time".split()
 )
-SEQUENCE_FUNCTIONS: Final = frozenset({"nextval", "currval", "setval", "lastval"})
 TEMPORAL_FUNCTIONS: Final = frozenset({"mz_now"})  # compared with a column, they make a temporal filter
+
+
+def sequence_name(text: str) -> str:
+    """Return the name that a text means, as nextval reads it: folded unless it is quoted, without `public`."""
+    name = text.strip().removeprefix("public.")
+    return name[1:-1].replace('""', '"') if name.startswith('"') else folded(name)
 
 
 class CallBinder(ScalarBinder):
@@ -50,7 +57,7 @@ class CallBinder(ScalarBinder):
             raise not_supported(f"{name}, a function that returns rows, as a value", span, hint=hint)
         if name in TEMPORAL_FUNCTIONS:
             raise not_supported(f"a temporal filter ({name})", span)
-        if name in SESSION_FUNCTIONS or name in SEQUENCE_FUNCTIONS:
+        if name in SESSION_FUNCTIONS:
             raise not_supported(f"function {name}", span)
         is_star = any(isinstance(argument, exp.Star) for argument in arguments)
         value = self.function(name, () if is_star else tuple(map(self.bind, arguments)), span)
@@ -58,7 +65,20 @@ class CallBinder(ScalarBinder):
         if found or is_star:
             what = f"{found[0] if found else f'{name}(*)'} specified, but {name} is not an aggregate function"
             raise sql_failure(ProgramError, what, span, "42809")
-        return value
+        return self.with_sequence(value) if name in SEQUENCE_FUNCTIONS and arguments else value
+
+    def with_sequence(self, call: Scalar) -> Scalar:
+        """Return a call of nextval or the like with the name of its sequence, which must be a constant."""
+        assert isinstance(call, ScalarCall)
+        text, *others = call.arguments
+        if not isinstance(text, Constant) or not isinstance(text.value, str):
+            raise not_supported("the name of a sequence that is not a constant", call.span)
+        name = sequence_name(text.value)
+        if self.context.catalog.sequence(name) is None:
+            what = f'relation "{name}" does not exist'
+            hint = "CREATE SEQUENCE creates a sequence."
+            raise sql_failure(UndefinedName, what, text.span or call.span, "42P01", hint=hint)
+        return replace(call, arguments=(replace(text, value=name), *others))
 
     def function(self, name: str, arguments: tuple[Scalar, ...], span: Span | None) -> Scalar:
         """Bind a scalar function; the name of a type is a cast, if there is no such function."""

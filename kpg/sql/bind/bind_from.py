@@ -6,7 +6,7 @@ mention columns of its left side. A view that is not installed is replaced by it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import exp
@@ -27,7 +27,7 @@ from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import not_supported, sql_failure
 from kpg.sql.parse.statement_parser import parse_query
 from kpg.sql.relational.relations import BoundRelation, FunctionScan, Project, Scan, Values, VariableScan
-from kpg.sql.relational.scalars import Column, Scalar
+from kpg.sql.relational.scalars import Column, Scalar, SortKey
 from kpg.sql.sql_types import BIGINT
 
 FUNCTION_COLUMNS: Final = {"jsonb_each": ("key", "value"), "jsonb_each_text": ("key", "value")}
@@ -133,7 +133,7 @@ class FromBinder(JoinBinder):
         """Return the rows of a query under an alias."""
         assert aliases.name is not None
         names = renamed(query.names, aliases, aliases.name)
-        return item_of(query.rows(), aliases.name, names, None)
+        return ordered_item(query, aliases.name, names)
 
     def aliases(self, node: exp.Expr | None) -> Aliases:
         """Read an alias."""
@@ -174,7 +174,7 @@ class FromBinder(JoinBinder):
         outside = NameScope(None, CommonTables())
         query = typed(context.bind_query(tree.node, outside, context))
         names = renamed([column.name for column in entry.columns], aliases, entry.name)
-        return item_of(query.rows(), aliases.name or entry.name, names, None)
+        return ordered_item(query, aliases.name or entry.name, names)
 
     def common_table(self, name: str, table: CommonTable, aliases: Aliases, span: Span | None) -> FromItem:
         """Bind a reference to a common table: its rows with columns of their own."""
@@ -248,9 +248,14 @@ def renamed(names: list[str] | tuple[str, ...], aliases: Aliases, table: str) ->
     return [*aliases.columns, *names[len(aliases.columns) :]]
 
 
+def ordered_item(query: BoundSelect, table: str, names: list[str]) -> FromItem:
+    """Return an item with the rows of a query and their order; columns that serve the order only have no name."""
+    return replace(item_of(query.relation, table, names, None), order=query.order)
+
+
 def item_of(relation: BoundRelation, table: str, names: list[str], entry: TableEntry | None) -> FromItem:
-    """Return an item with one table."""
-    columns = tuple(NamedValue(name, value_of(c)) for name, c in zip(names, relation.columns, strict=True))
+    """Return an item with one table; columns without a name cannot be mentioned."""
+    columns = tuple(NamedValue(name, value_of(c)) for name, c in zip(names, relation.columns, strict=False))
     return FromItem(relation, [RangeTable(table, columns, entry)], list(columns))
 
 
@@ -259,4 +264,11 @@ def scan(entry: CatalogEntry, aliases: Aliases) -> FromItem:
     columns = tuple(Column(column.name, column.type) for column in entry.columns)
     relation = Scan(columns, entry.name, tuple(column.name for column in entry.columns))
     names = renamed([column.name for column in entry.columns], aliases, aliases.name or entry.name)
-    return item_of(relation, aliases.name or entry.name, names, entry if isinstance(entry, TableEntry) else None)
+    item = item_of(relation, aliases.name or entry.name, names, entry if isinstance(entry, TableEntry) else None)
+    return item if isinstance(entry, TableEntry) else replace(item, order=read_order(entry, columns))
+
+
+def read_order(entry: ViewEntry, columns: tuple[Column, ...]) -> tuple[SortKey, ...]:
+    """Return the order of an installed view over columns that stand for its columns."""
+    by_name = {column.name: value_of(column) for column in columns}
+    return tuple(SortKey(by_name[key.column], key.descending, key.nulls_first) for key in entry.order)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from kpg.errors import ProgramError
@@ -16,7 +18,7 @@ from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import sql_failure
 from kpg.sql.parse.sql_statements import InsertStatement, OnConflict
 from kpg.sql.relational.relations import BoundRelation, Project, Values
-from kpg.sql.relational.scalars import TRUE, Column, Constant, Scalar
+from kpg.sql.relational.scalars import TRUE, Column, Constant, Scalar, SortKey
 from kpg.sql.sql_types import UNKNOWN
 
 
@@ -26,6 +28,7 @@ class InsertBinder(ChangeBinder):
     def __init__(self, statement: InsertStatement, context: BindContext) -> None:
         super().__init__(statement.table, statement.alias, context)
         self.statement = statement
+        self.order: tuple[SortKey, ...] = ()  # of the query, whose keys are the last columns of its rows
 
     def bind(self) -> BoundInsert:
         """Bind the whole statement."""
@@ -44,7 +47,12 @@ class InsertBinder(ChangeBinder):
             scope = self.scope([self.range_table(written)], "RETURNING")
             returning = self.returning(statement.returning, scope)
         conflict = None if statement.on_conflict is None else self.conflict(statement.on_conflict)
-        return BoundInsert(self.entry, self.in_table_order(rows, chosen, given), given, conflict, written, returning)
+        ordered = self.in_table_order(rows, chosen, given)
+        order = tuple(
+            replace(key, value=value_of(column))
+            for key, column in zip(self.order, ordered.columns[len(columns) :], strict=True)
+        )
+        return BoundInsert(self.entry, ordered, given, conflict, written, returning, order)
 
     def ignores(self, column: TableColumn) -> bool:
         """Return whether given values of an identity column are ignored."""
@@ -108,8 +116,9 @@ class InsertBinder(ChangeBinder):
                 raise error
 
     def assigned_rows(self, query: BoundSelect, chosen: list[int]) -> BoundRelation:
-        """Return the rows of a query in the types of their columns."""
-        relation = query.rows()
+        """Return the rows of a query in the types of their columns, and the keys of its order as further columns."""
+        self.order = query.order
+        relation = query.relation if query.order else query.rows()
         values: list[Scalar] = []
         columns: list[Column] = []
         assert self.statement.rows is not None
@@ -120,6 +129,8 @@ class InsertBinder(ChangeBinder):
                 source = relation.values[place]
             values.append(self.assigned(source, column, self.statement.rows.span))
             columns.append(Column(column.name, column.type))
+        values += [key.value for key in query.order]
+        columns += [Column("sort key", key.value.type) for key in query.order]
         return Project(tuple(columns), without_untyped(relation), tuple(values))
 
     def check_identities(self, chosen: list[int], defaulted: set[int]) -> None:
@@ -141,7 +152,9 @@ class InsertBinder(ChangeBinder):
                 values.append(value_of(rows.columns[chosen.index(position)]))
             else:
                 values.append(self.default(column))
-        return Project(self.new_columns(), rows, tuple(values))
+        keys = rows.columns[len(chosen) :]
+        new = tuple(Column(key.name, key.type) for key in keys)
+        return Project((*self.new_columns(), *new), rows, (*values, *map(value_of, keys)))
 
     def conflict(self, node: OnConflict) -> BoundConflict:
         """Bind ON CONFLICT."""

@@ -23,16 +23,20 @@ from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import sql_failure
 from kpg.sql.relational.references import mentions
 from kpg.sql.relational.relations import BoundJoin, BoundRelation, JoinKind
-from kpg.sql.relational.scalars import TRUE, Coalesce, Scalar, conjunction
+from kpg.sql.relational.scalars import TRUE, Coalesce, Scalar, SortKey, conjunction
 
 
 @dataclass(frozen=True)
 class FromItem:
-    """A part of FROM: its relation, its tables by name, and its columns in the order of `*`."""
+    """A part of FROM: its relation, its tables by name, and its columns in the order of `*`.
+
+    `order` is that of the rows of one view or subquery, for a query that reads it and has no order of its own.
+    """
 
     relation: BoundRelation
     tables: list[RangeTable]
     visible: list[NamedValue]
+    order: tuple[SortKey, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ class SelectBinder:
         self.outputs: list[ListItem] = []
         self.collector = AggregateCollector()
         self.function_scan: FunctionScan | None = None  # of a function of rows in the list
+        self.read_order: tuple[SortKey, ...] = ()  # of the one view or subquery that is read
 
     def bind(self, limits: RowLimits) -> BoundSelect:
         """Bind the whole query; ORDER BY and LIMIT are read from the node that has them."""
@@ -91,6 +92,8 @@ class SelectBinder:
             relation = rows.aggregate()
         if condition is not None:
             relation = Filter(relation.columns, relation, condition)
+        if not grouped and distinct is None and not limits.any:
+            order = [OrderItem(key.value, key.descending, key.nulls_first, self.node) for key in self.read_order]
         return self.result(relation, values, order, distinct, on, limits)
 
     # --- FROM and WHERE
@@ -103,6 +106,7 @@ class SelectBinder:
         self.scope.tables = item.tables
         self.scope.visible = item.visible
         self.scope.owned = set(item.relation.columns)
+        self.read_order = item.order
         return item.relation
 
     def filtered(self, relation: BoundRelation, node: exp.Expr, clause: str) -> BoundRelation:

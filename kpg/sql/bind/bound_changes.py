@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kpg.sql.catalog.entries import TableEntry
 from kpg.sql.relational.relations import BoundRelation
-from kpg.sql.relational.scalars import Column, Scalar
+from kpg.sql.relational.scalars import Column, Scalar, SortKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class BoundConflict:
 class BoundInsert:
     """INSERT. `rows` has a column for each column of the table, with its type; defaults are filled in.
 
+    Further columns serve `order`: rows are numbered in that order.
+
     `given` is False for a column that its identity numbers: `rows` has null for it, and the caller numbers the rows.
     `returning` refers to the columns `written`: one for each column of the table, as it was written.
     """
@@ -47,6 +49,7 @@ class BoundInsert:
     on_conflict: BoundConflict | None
     written: tuple[Column, ...]
     returning: BoundReturning | None
+    order: tuple[SortKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.errors import KpgError, ProgramError
 from kpg.sql.catalog.definition_store import RESERVED, DefinitionStore
-from kpg.sql.catalog.entries import CatalogEntry, TableColumn, TableEntry, ViewEntry
+from kpg.sql.catalog.entries import CatalogEntry, SequenceEntry, TableColumn, TableEntry, ViewEntry
 from kpg.sql.lower.engine_types import sql_type
 from kpg.sql.sql_states import with_sqlstate
 
@@ -46,7 +46,7 @@ class TableIndex:
 class BrokenDefinition:
     """A definition on disk that this version of kpg refuses."""
 
-    kind: str  # "table", "view", "materialized view" or "index"
+    kind: str  # "table", "view", "materialized view", "index" or "sequence"
     error: KpgError
 
     def failure(self, name: str) -> ProgramError:
@@ -73,6 +73,7 @@ class DatabaseCatalog:
         self.views: dict[str, tuple[ViewEntry, frozenset[str]]] = {}  # descriptions, and the names that they read
         self.installed: dict[str, InstalledView] = {}
         self.indexes: dict[str, TableIndex] = {}
+        self.sequences: dict[str, SequenceEntry] = {}
         self.keys: dict[str, Arrangement] = {}  # of tables with a primary key, by table
         self.broken: dict[str, BrokenDefinition] = {}  # definitions on disk that could not be carried out again
 
@@ -94,6 +95,12 @@ class DatabaseCatalog:
         if source is not None:
             return TableEntry(name, columns_of(source.schema), tuple(getattr(source, "key", ())))
         return None
+
+    def sequence(self, name: str) -> SequenceEntry | None:
+        """Return a sequence, None if there is none of that name."""
+        if name in self.broken:
+            raise self.broken[name].failure(name)
+        return self.sequences.get(name)
 
     def names(self) -> Iterator[str]:
         """Return all names, for hints about misspelled ones."""

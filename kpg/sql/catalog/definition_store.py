@@ -1,7 +1,7 @@
 """Definitions on disk: the texts of CREATE statements, as rows of a relation of the db.
 
     sql_definitions(number, name, text)     in the order in which the statements ran
-    sql_identities(table, value)            the last number that each identity column gave out
+    sql_identities(name, value)             the last number that each identity column and each sequence gave out
 
 They are ordinary relations, so they are logged, checkpointed and recovered with the rows that they describe, by one
 worker or several, and a definition and its rows are never out of step. The first definition creates them. A db that is
@@ -77,9 +77,14 @@ class DefinitionStore:
             self._stored_definitions().remove([entry])
 
     def count_to(self, name: str, value: int) -> None:
-        """Note the last number that an identity column gave out; the next write takes it to disk."""
+        """Note the last number that an identity column or sequence gave out; the next write takes it to disk."""
         self.identities[name] = value
         self._unwritten.add(name)
+
+    @property
+    def has_unwritten_numbers(self) -> bool:
+        """Whether numbers were given out that are not on disk."""
+        return self.is_durable and bool(self._unwritten)
 
     def write_identities(self) -> None:
         """Write the counters that have changed."""
@@ -90,7 +95,7 @@ class DefinitionStore:
         self._unwritten.clear()
 
     def drop_identity(self, name: str) -> None:
-        """Forget an identity column."""
+        """Forget an identity column or sequence."""
         self.identities.pop(name, None)
         self._unwritten.discard(name)
         if name in self._written:

@@ -32,16 +32,41 @@ class TableEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOrder:
+    """A column that reads of a view are ordered by."""
+
+    column: str
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ViewEntry:
-    """A view: a description if not `installed`, a maintained answer with arrangements if it is."""
+    """A view: a description if not `installed`, a maintained answer with arrangements if it is.
+
+    `order` is that of an installed view, as far as it goes by columns of the view.
+    """
 
     name: str
     columns: tuple[TableColumn, ...]
     text: str  # the query, as written
     installed: bool
+    order: tuple[ReadOrder, ...] = ()
 
 
 CatalogEntry: TypeAlias = TableEntry | ViewEntry
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceEntry:
+    """A sequence of numbers: from `start` by `increment`, within bounds; at its end it fails, or begins again."""
+
+    name: str
+    start: int
+    increment: int
+    least: int
+    greatest: int
+    cycles: bool = False
 
 
 class SqlCatalog(Protocol):
@@ -53,4 +78,8 @@ class SqlCatalog(Protocol):
 
     def names(self) -> Iterable[str]:
         """Return all names, for hints about misspelled ones."""
+        ...
+
+    def sequence(self, name: str) -> SequenceEntry | None:
+        """Return a sequence, None if there is none of that name."""
         ...

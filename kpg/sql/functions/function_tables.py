@@ -17,6 +17,7 @@ from kpg.sql.functions import (
     sql_dates,
     sql_json,
     sql_math,
+    sql_sequences,
     sql_text,
     table_functions,
 )
@@ -32,7 +33,7 @@ def _by_name(entries: Iterable[Entry]) -> dict[str, tuple[Entry, ...]]:
     return {name: tuple(overloads) for name, overloads in found.items()}
 
 
-_SUBJECTS: Final = (sql_arithmetic, sql_comparison, sql_text, sql_math, sql_dates, sql_json, sql_arrays)
+_SUBJECTS: Final = (sql_arithmetic, sql_comparison, sql_text, sql_math, sql_dates, sql_json, sql_arrays, sql_sequences)
 
 SCALAR_FUNCTIONS: Final = _by_name(entry for subject in _SUBJECTS for entry in subject.FUNCTIONS)
 AGGREGATES: Final = _by_name(sql_aggregates.AGGREGATES)

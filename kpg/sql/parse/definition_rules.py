@@ -1,4 +1,4 @@
-"""Rules for definitions: CREATE TABLE, VIEW, MATERIALIZED VIEW and INDEX, and DROP."""
+"""Rules for definitions: CREATE TABLE, VIEW, MATERIALIZED VIEW, INDEX and SEQUENCE, and DROP."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Final, Literal, NoReturn, cast
 
 from kpg.errors import ParseError
+from kpg.sql import sql_types
 from kpg.sql.parse.postgres_tokens import folded
 from kpg.sql.parse.sql_failures import sql_failure
 from kpg.sql.parse.sql_statements import (
     CheckDefinition,
     ColumnDefinition,
     CreateIndex,
+    CreateSequence,
     CreateTable,
     CreateView,
     DropStatement,
@@ -21,6 +23,7 @@ from kpg.sql.parse.sql_statements import (
 from kpg.sql.parse.tree_rules import TreeRules
 from kpg.sql.parse.type_rules import SERIAL_TYPES
 
+SEQUENCE_TYPES: Final = (sql_types.SMALLINT, sql_types.INTEGER, sql_types.BIGINT)
 CONSTRAINT_WORDS: Final = ("constraint", "check", "primary", "unique", "foreign", "exclude", "like")
 
 
@@ -56,10 +59,12 @@ class DefinitionRules(TreeRules):
             raise self.unsupported("CREATE UNIQUE INDEX", start)
         if self.accept("index"):
             return self.create_index(start)
+        if self.accept("sequence"):
+            return self.create_sequence(start)
         if self._curr and self._curr.text.isalpha():
             self._advance()
             raise self.unsupported(f"CREATE {self._prev.text.upper()}", start)
-        self.unexpected("TABLE, VIEW, MATERIALIZED VIEW or INDEX")
+        self.unexpected("TABLE, VIEW, MATERIALIZED VIEW, INDEX or SEQUENCE")
 
     def if_not_exists(self) -> bool:
         """Parse IF NOT EXISTS."""
@@ -107,6 +112,56 @@ class DefinitionRules(TreeRules):
         if self.accept("nulls") and not self.one_of("first", "last"):
             self.unexpected("FIRST or LAST")
         return column
+
+    # --- sequences
+
+    def create_sequence(self, start: int) -> CreateSequence:
+        """Parse the rest of CREATE SEQUENCE."""
+        optional = self.if_not_exists()
+        name = self.qualified_name()
+        numbers: dict[str, int | None] = {}
+        words: dict[str, object] = {}
+        while self._curr:
+            at = self._index
+            option, value = self.sequence_option(at)
+            if option in numbers or option in words:
+                raise sql_failure(ParseError, "conflicting or redundant options", self.span_from(at), "42601")
+            if option in ("type", "cycle", "owned"):
+                words[option] = value
+            else:
+                numbers[option] = cast("int | None", value)
+        type_ = cast(sql_types.SqlType, words.get("type", sql_types.BIGINT))
+        span = self.span_from(start)
+        return CreateSequence(name, type_, numbers, bool(words.get("cycle")), optional, span=span)
+
+    def sequence_option(self, start: int) -> tuple[str, object]:
+        """Parse one option of a sequence: its name and value."""
+        if self.accept("as"):
+            type_ = self.column_type().args["this"]
+            if type_ not in SEQUENCE_TYPES:
+                what = "sequence type must be smallint, integer, or bigint"
+                raise sql_failure(ParseError, what, self.span_from(start), "22023")
+            return "type", type_
+        if self.accept("no"):
+            refused = self.one_of("minvalue", "maxvalue", "cycle") or self.unexpected("MINVALUE, MAXVALUE or CYCLE")
+            return refused, False if refused == "cycle" else None
+        if self.accept("cycle"):
+            return "cycle", True
+        if self.accept("owned"):
+            self.expect("by")
+            if not self.accept("none"):
+                raise self.unsupported("OWNED BY of a sequence", start)
+            return "owned", None
+        word = self.one_of("increment", "start", "minvalue", "maxvalue", "cache")
+        if word is None:
+            self.unexpected("an option of the sequence")
+        if word in ("increment", "start"):
+            self.accept("by" if word == "increment" else "with")
+        number = -self.integer() if self.accept_symbol("-") else self.integer()
+        if not -(2**63) <= number < 2**63:
+            what = f'value "{number}" is out of range for type bigint'
+            raise sql_failure(ParseError, what, self.span_from(start), "22003")
+        return word, number
 
     # --- tables
 
@@ -230,17 +285,17 @@ class DefinitionRules(TreeRules):
 
     def drop(self, start: int) -> DropStatement:
         """Parse DROP."""
-        word = self.one_of("table", "view", "materialized", "index")
+        word = self.one_of("table", "view", "materialized", "index", "sequence")
         if word is None:
             if self._curr and self._curr.text.isalpha():
                 self._advance()
                 raise self.unsupported(f"DROP {self._prev.text.upper()}", start)
-            self.unexpected("TABLE, VIEW, MATERIALIZED VIEW or INDEX")
+            self.unexpected("TABLE, VIEW, MATERIALIZED VIEW, INDEX or SEQUENCE")
         if word == "materialized":
             self.expect("view")
             word = "materialized view"
         optional = self.accept("if", "exists")
         names = tuple(self.commas(self.qualified_name))
         cascade = self.one_of("cascade", "restrict") == "cascade"
-        kind = cast(Literal["table", "view", "materialized view", "index"], word)
+        kind = cast(Literal["table", "view", "materialized view", "index", "sequence"], word)
         return DropStatement(kind, names, optional, cascade, span=self.span_from(start))

@@ -109,10 +109,21 @@ class CreateIndex(SqlStatement):
 
 
 @dataclass(frozen=True, slots=True)
-class DropStatement(SqlStatement):
-    """DROP TABLE, VIEW, MATERIALIZED VIEW or INDEX."""
+class CreateSequence(SqlStatement):
+    """CREATE SEQUENCE. `numbers` are its options with a number, by name; None is NO MINVALUE or NO MAXVALUE."""
 
-    kind: Literal["table", "view", "materialized view", "index"]
+    name: SqlName
+    type: SqlType
+    numbers: Mapping[str, int | None]
+    cycles: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropStatement(SqlStatement):
+    """DROP TABLE, VIEW, MATERIALIZED VIEW, INDEX or SEQUENCE."""
+
+    kind: Literal["table", "view", "materialized view", "index", "sequence"]
     names: tuple[SqlName, ...]
     if_exists: bool = False
     cascade: bool = False
@@ -244,6 +255,7 @@ AnyStatement: TypeAlias = (
     | CreateTable
     | CreateView
     | CreateIndex
+    | CreateSequence
     | DropStatement
     | InsertStatement
     | UpdateStatement

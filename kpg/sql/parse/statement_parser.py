@@ -178,7 +178,7 @@ class StatementRules(ChangeRules):
         of: SqlName | None = None
         if self.accept("create"):
             what = ["create"]
-            while word := self.one_of("table", "view", "materialized", "index"):
+            while word := self.one_of("table", "view", "materialized", "index", "sequence"):
                 what.append(word)
             of = self.qualified_name()
         while self._curr and of is None:
@@ -187,7 +187,7 @@ class StatementRules(ChangeRules):
             else:
                 what.append(folded(self.label().name))
         if not what:
-            self.unexpected("TABLES, VIEWS, INDEXES, COLUMNS or the name of a setting")
+            self.unexpected("TABLES, VIEWS, INDEXES, SEQUENCES, COLUMNS or the name of a setting")
         return ShowStatement(tuple(what), of, span=self.span_from(start))
 
     def subscribe(self, start: int) -> SubscribeStatement:

@@ -1,4 +1,4 @@
-"""CREATE: tables, views, materialized views and indexes.
+"""CREATE: tables, views, materialized views, indexes and sequences.
 
     create(catalog, statement)     check the statement and add what it defines, without noting it on disk
     define(session, statement)     the same as one epoch, with the definition noted: all of it or nothing
@@ -9,40 +9,51 @@ the db maintains and an arrangement that other queries read. An index is an arra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from kpg.columns.expression import ColumnReference
+from kpg.columns.order_key import OrderKey
 from kpg.columns.schema import Schema
 from kpg.errors import InUse, NameTaken, NotSupported, ProgramError, UndefinedName
 from kpg.sql.bind.bind_statements import NamedColumns, bind_query, bind_scalar
 from kpg.sql.catalog.database_catalog import InstalledView, TableIndex
 from kpg.sql.catalog.definition_store import RESERVED, StoredDefinition
-from kpg.sql.catalog.entries import CatalogEntry, TableColumn, TableEntry, ViewEntry
+from kpg.sql.catalog.entries import CatalogEntry, ReadOrder, TableColumn, TableEntry, ViewEntry
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.parse.sql_statements import (
     AnyStatement,
     CreateIndex,
+    CreateSequence,
     CreateTable,
     CreateView,
     SqlName,
 )
 from kpg.sql.relational.relations import Query, without_order
-from kpg.sql.relational.scalars import Column
+from kpg.sql.relational.scalars import Column, ColumnValue
 from kpg.sql.session import sql_errors
 from kpg.sql.session.drop_names import collect_dependents, release_name
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import relations_read
 from kpg.sql.session.run_query import CatalogSources
+from kpg.sql.session.sequence_options import sequence_entry
 from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:
     from kpg.sql.catalog.database_catalog import DatabaseCatalog
     from kpg.sql.session.sql_session import SqlSession
 
-TAGS = {"table": "TABLE", "view": "VIEW", "materialized view": "MATERIALIZED VIEW", "index": "INDEX"}
+DefiningStatement: TypeAlias = CreateTable | CreateView | CreateIndex | CreateSequence
+TAGS = {
+    "table": "TABLE",
+    "view": "VIEW",
+    "materialized view": "MATERIALIZED VIEW",
+    "index": "INDEX",
+    "sequence": "SEQUENCE",
+}
 
 
-def define(session: SqlSession, statement: CreateTable | CreateView | CreateIndex) -> QueryResult:
+def define(session: SqlSession, statement: DefiningStatement) -> QueryResult:
     """Carry out CREATE as one epoch."""
     catalog = session.catalog
     name, kind = defined_name(statement), kind_of(statement)
@@ -86,7 +97,7 @@ def take_back(
     view: tuple[ViewEntry, frozenset[str]] | None,
 ) -> None:
     """Undo a definition that was not written: the name stands for what it stood for before."""
-    if name in catalog.indexes or name in catalog.installed or name in catalog.tables:
+    if name in catalog.indexes or name in catalog.installed or name in catalog.tables or name in catalog.sequences:
         release_name(catalog, name)
     catalog.views.pop(name, None)
     catalog.store.definitions.pop(name, None)
@@ -152,6 +163,8 @@ def create(catalog: DatabaseCatalog, statement: AnyStatement) -> None:
         create_view(catalog, statement)
     elif isinstance(statement, CreateIndex):
         create_index(catalog, statement)
+    elif isinstance(statement, CreateSequence):
+        catalog.sequences[str(statement.name)] = sequence_entry(statement)
     else:
         raise ProgramError(f"not a definition: {type(statement).__name__}")
     catalog.version += 1
@@ -241,9 +254,11 @@ def check_columns(catalog: DatabaseCatalog, statement: CreateTable, entry: Table
 def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
     """Add a view; a materialized one is installed."""
     name = str(statement.name)
-    query = without_order(bind_query(statement.query, catalog))
+    ordered = bind_query(statement.query, catalog)
+    query = without_order(ordered)
     columns = view_columns(statement, query)
-    entry = ViewEntry(name, columns, statement.query.text, installed=statement.materialized)
+    order = order_of_reads(ordered, columns) if statement.materialized else ()
+    entry = ViewEntry(name, columns, statement.query.text, statement.materialized, order)
     reads = relations_read(statement.query)
     if not statement.materialized:
         catalog.views[name] = (entry, reads)
@@ -251,7 +266,22 @@ def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
     named = Query(query.relation, tuple(column.name for column in columns))
     collection = lower_query(catalog.db, named, CatalogSources(catalog))
     arrangement = catalog.db.installer.arrangement(collection.node, name, named.names)
-    catalog.installed[name] = InstalledView(entry, arrangement, arrangement.output(name), reads)
+    output = arrangement.output(name)
+    output.order = tuple(
+        OrderKey(ColumnReference(key.column), key.descending, nulls_last=not key.nulls_first) for key in order
+    )
+    catalog.installed[name] = InstalledView(entry, arrangement, output, reads)
+
+
+def order_of_reads(query: Query, columns: tuple[TableColumn, ...]) -> tuple[ReadOrder, ...]:
+    """Return the order of a view's query by columns of the view; a key that is none of them ends it."""
+    names = dict(zip(query.relation.columns, (column.name for column in columns), strict=False))
+    order = []
+    for key in query.order:
+        if not isinstance(key.value, ColumnValue) or key.value.column not in names:
+            break
+        order.append(ReadOrder(names[key.value.column], key.descending, key.nulls_first))
+    return tuple(order)
 
 
 def view_columns(statement: CreateView, query: Query) -> tuple[TableColumn, ...]:
@@ -302,16 +332,16 @@ def index_name(statement: CreateIndex) -> str:
 # Names
 
 
-def defined_name(statement: CreateTable | CreateView | CreateIndex) -> str:
+def defined_name(statement: DefiningStatement) -> str:
     """Return the name that a statement defines."""
     return index_name(statement) if isinstance(statement, CreateIndex) else str(statement.name)
 
 
-def kind_of(statement: CreateTable | CreateView | CreateIndex) -> str:
+def kind_of(statement: DefiningStatement) -> str:
     """Return what a statement creates."""
     if isinstance(statement, CreateView):
         return "materialized view" if statement.materialized else "view"
-    return "table" if isinstance(statement, CreateTable) else "index"
+    return {CreateTable: "table", CreateIndex: "index", CreateSequence: "sequence"}[type(statement)]
 
 
 def kind_of_name(catalog: DatabaseCatalog, name: str) -> str | None:
@@ -322,6 +352,8 @@ def kind_of_name(catalog: DatabaseCatalog, name: str) -> str | None:
         return "materialized view"
     if name in catalog.indexes:
         return "index"
+    if name in catalog.sequences:
+        return "sequence"
     if name in catalog.broken:
         return catalog.broken[name].kind
     return "table" if catalog.entry(name) is not None else None

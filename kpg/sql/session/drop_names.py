@@ -14,6 +14,8 @@ from kpg.sql.parse.sql_statements import DropStatement
 from kpg.sql.parse.statement_parser import parse_statements
 from kpg.sql.session import sql_errors
 from kpg.sql.session.query_result import QueryResult
+from kpg.sql.session.relation_reads import sequences_read
+from kpg.sql.session.sequence_numbers import counter_of
 from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def drop(session: SqlSession, statement: DropStatement) -> QueryResult:
         collect_dependents(catalog, name, doomed)
     if not statement.cascade:
         require_independent(present, doomed)
+    require_undrawn(catalog, doomed)
     require_unread(catalog, doomed)
     session.before_drop(doomed)
     if doomed:
@@ -74,6 +77,21 @@ def require_independent(present: list[str], doomed: list[str]) -> None:
             f"cannot drop {', '.join(present)}: {dependent} depends on it",
             hint="DROP … CASCADE drops what depends on it too.",
         )
+
+
+def require_undrawn(catalog: DatabaseCatalog, doomed: list[str]) -> None:
+    """Raise if the default of a column that stays draws from a sequence to drop."""
+    sequences = {name for name in doomed if name in catalog.sequences}
+    for entry in catalog.tables.values() if sequences else ():
+        for column in entry.columns:
+            drawn = sequences & sequences_read(column.default or "null")
+            if drawn:
+                raise sql_error(
+                    InUse,
+                    sql_errors.DEPENDENT_OBJECTS,
+                    f"cannot drop {min(drawn)}: the default of {entry.name}.{column.name} draws from it",
+                    hint=f"Drop the table {entry.name} first.",
+                )
 
 
 def require_unread(catalog: DatabaseCatalog, doomed: list[str]) -> None:
@@ -144,6 +162,9 @@ def release_name(catalog: DatabaseCatalog, name: str) -> None:
         view.arrangement.release()
     elif name in catalog.views:
         del catalog.views[name]
+    elif name in catalog.sequences:
+        del catalog.sequences[name]
+        catalog.store.drop_identity(counter_of(name))
     elif name in catalog.db.inputs:
         drop_table(catalog, name)
     catalog.version += 1

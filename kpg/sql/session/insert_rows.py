@@ -20,12 +20,13 @@ from kpg.sql.bind.bound_changes import BoundConflict, BoundInsert, BoundReturnin
 from kpg.sql.catalog.entries import TableEntry
 from kpg.sql.parse.sql_statements import InsertStatement
 from kpg.sql.parse.statement_parser import parse_expression
+from kpg.sql.relational.relations import Query
 from kpg.sql.relational.scalars import Column
 from kpg.sql.session import sql_errors
 from kpg.sql.session.evaluate_rows import UNIT, evaluate_scalars
 from kpg.sql.session.query_result import QueryResult, ResultColumn
 from kpg.sql.session.row_tables import key_numbers, no_rows, repeated
-from kpg.sql.session.run_query import fetch_relation
+from kpg.sql.session.run_query import fetch_query
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.table_writes import (
     TableWrite,
@@ -48,7 +49,8 @@ def insert(session: SqlSession, statement: InsertStatement, parameters: Paramete
     bound = bind_insert(statement, session.catalog, parameters)
     entry = bound.table
     session.check_reads(bound.rows)
-    fetched = fetch_relation(session.catalog, bound.rows)
+    names = tuple(column.name for column in entry.columns)
+    fetched = fetch_query(session.catalog, Query(bound.rows, names, bound.order))
     rows = number_identities(session, bound, named_like(entry, fetched.table))
     change = resolve_conflicts(session, bound, rows)
     apply(session, change)

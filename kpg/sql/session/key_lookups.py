@@ -1,4 +1,4 @@
-"""Queries whose rows are in hand: rows of VALUES, and of a table by a key that the condition gives as constants.
+"""Queries for the rows of a table with a key that the condition gives as constants.
 
     SELECT … FROM t WHERE id = 7 AND …         looks up the rows with that key, and evaluates the rest on them
 
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from kpg.errors import DataError
 from kpg.sql.relational.relations import BoundRelation, Filter, Project, Scan
 from kpg.sql.relational.scalars import SUBQUERIES, And, Column, ColumnValue, Constant, Scalar, ScalarCall, walk
-from kpg.sql.session.evaluate_rows import constant_rows, evaluate_scalars, has_subquery
+from kpg.sql.session.evaluate_rows import evaluate_scalars, has_subquery
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Arrangement
@@ -40,14 +40,11 @@ class KeyLookup:
     key: tuple[Any, ...]
 
 
-def rows_in_hand(catalog: DatabaseCatalog, relation: BoundRelation, as_of: int | None) -> RowsInHand | None:
-    """Return the rows of a relation without a dataflow; None if it needs one, or if a row fails.
+def looked_up_rows(catalog: DatabaseCatalog, relation: BoundRelation, as_of: int | None) -> RowsInHand | None:
+    """Return the rows of a relation by a key, without a dataflow; None if it needs one, or if a row fails.
 
     The dataflow then has the message for the row.
     """
-    constants = constant_rows(catalog.db, relation)
-    if constants is not None:
-        return constants
     try:
         return looked_up(catalog, relation, as_of)
     except DataError:

@@ -8,7 +8,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from kpg.sql.bind.bind_calls import sequence_name
+from kpg.sql.bind.tree_reading import name_of
+from kpg.sql.functions.sql_sequences import SEQUENCE_FUNCTIONS
 from kpg.sql.parse.sql_statements import SyntaxTree
+from kpg.sql.parse.statement_parser import parse_expression
 from kpg.sql.relational.relations import BoundRelation, Definition, Scan
 from kpg.sql.relational.scalars import AggregateCall, Scalar, SortKey
 
@@ -23,6 +27,15 @@ def relations_read(tree: SyntaxTree) -> frozenset[str]:
         if isinstance(identifier, exp.Identifier):
             names.add(identifier.name if identifier.quoted else identifier.name.lower())
     return frozenset(names)
+
+
+def sequences_read(default: str) -> frozenset[str]:
+    """Return the sequences that the text of a default draws from."""
+    calls = parse_expression(default).node.find_all(exp.Anonymous)
+    drawing = [call for call in calls if name_of(call.this) in SEQUENCE_FUNCTIONS]
+    return frozenset(
+        sequence_name(str(text.this)) for call in drawing for text in call.expressions[:1] if text.is_string
+    )
 
 
 def scanned_names(relation: BoundRelation) -> list[str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _CREATED: Final = re.compile(
-    r"\s*create\s+(?:or\s+replace\s+|unique\s+)?(materialized\s+view|view|index|table)", re.IGNORECASE
+    r"\s*create\s+(?:or\s+replace\s+|unique\s+)?(materialized\s+view|view|index|sequence|table)", re.IGNORECASE
 )
 
 

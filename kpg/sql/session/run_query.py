@@ -7,7 +7,7 @@ table with the columns of the query, in their order. `ORDER BY` is applied here,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +20,8 @@ from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.relational.relations import BoundRelation, Project, Query, without_order
 from kpg.sql.relational.scalars import Column, ColumnValue, SortKey
 from kpg.sql.session.evaluate_rows import constant_rows
-from kpg.sql.session.key_lookups import rows_in_hand
+from kpg.sql.session.key_lookups import looked_up_rows
+from kpg.sql.session.volatile_rows import projected, split_volatile
 from kpg.sql.sql_states import with_sqlstate
 
 if TYPE_CHECKING:
@@ -60,8 +61,20 @@ def fetch_relation(
     catalog: DatabaseCatalog, relation: BoundRelation, as_of: int | None = None, replacing: Replacements | None = None
 ) -> FetchedRows:
     """Return the rows of a relation now, or as of an epoch, in any order."""
+    constants = constant_rows(catalog.db, relation)
+    if constants is not None:
+        return FetchedRows(*constants)
+    rows, projections = split_volatile(relation)
+    fetched = fetch_rows(catalog, rows, as_of, replacing)
+    return FetchedRows(*projected(catalog.db, fetched.table, fetched.schema, projections))
+
+
+def fetch_rows(
+    catalog: DatabaseCatalog, relation: BoundRelation, as_of: int | None = None, replacing: Replacements | None = None
+) -> FetchedRows:
+    """Return the rows of a relation that has no volatile functions in its lists."""
     db = catalog.db
-    in_hand = rows_in_hand(catalog, relation, as_of) if not replacing else constant_rows(db, relation)
+    in_hand = None if replacing else looked_up_rows(catalog, relation, as_of)
     if in_hand is not None:
         return FetchedRows(*in_hand)
     if db.sealed is None:
@@ -96,11 +109,28 @@ def fetch_query(
     if not query.order:
         return fetch_relation(catalog, without_order(query).relation, as_of, replacing)
     relation, keys = with_sort_columns(query)
-    fetched = fetch_relation(catalog, relation, as_of, replacing)
-    ordered = sort_table(fetched.table, keys)
+    rows, projections = split_volatile(relation)
+    early = [sort_position(projections, rows, key.position) for key in keys]
+    if None in early:  # an order by a volatile value
+        rows, projections, early = relation, [], [key.position for key in keys]
+        fetched = fetch_relation(catalog, rows, as_of, replacing)
+    else:
+        fetched = fetch_rows(catalog, rows, as_of, replacing)
+    order = [replace(key, position=at) for key, at in zip(keys, early, strict=True) if at is not None]
+    ordered = sort_table(fetched.table, order)
+    table, schema = projected(catalog.db, ordered, fetched.schema, projections)
     width = len(query.names)
-    names = fetched.schema.names[:width]
-    return FetchedRows(ordered.select(range(width)), fetched.schema.select(names))
+    return FetchedRows(table.select(range(width)), schema.select(schema.names[:width]))
+
+
+def sort_position(projections: list[Project], rows: BoundRelation, position: int) -> int | None:
+    """Return the column of rows that projections pass on as theirs at a position, None if they compute it."""
+    for projection in reversed(projections):
+        value = projection.values[position]
+        if not isinstance(value, ColumnValue):
+            return None
+        position = projection.input.columns.index(value.column)
+    return position
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""SHOW: the tables, views, indexes and columns of the db, definitions, and the settings that clients ask for."""
+"""SHOW: the tables, views, indexes, sequences and columns of the db, definitions, and settings that clients read."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def show(session: SqlSession, statement: ShowStatement) -> QueryResult:
         return texts(["name"], [(name,) for name in chosen])
     if what == "indexes":
         return texts(["name", "on", "columns"], index_rows(catalog, of))
+    if what == "sequences":
+        return texts(["name"], [(name,) for name in catalog.sequences])
     if what == "columns" and of is not None:
         return texts(["name", "type", "nullable"], column_rows(catalog, of))
     if what.startswith("create") and of is not None:
@@ -56,7 +58,7 @@ def show(session: SqlSession, statement: ShowStatement) -> QueryResult:
         UndefinedName,
         "42704",
         f"nothing to show is called {what!r}",
-        hint="SHOW TABLES, VIEWS, MATERIALIZED VIEWS, INDEXES, COLUMNS FROM name, CREATE TABLE name, or ALL settings.",
+        hint="SHOW TABLES, VIEWS, MATERIALIZED VIEWS, INDEXES, SEQUENCES, COLUMNS FROM name, CREATE TABLE name, ALL.",
     )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kpg.errors import InUse, ProgramError
 from kpg.query.lower.unit_input import UNIT_INPUT, unit_input
 from kpg.sql.catalog.database_catalog import catalog_of
+from kpg.sql.functions.sql_sequences import sequence_numbers
 from kpg.sql.functions.transaction_clock import fixed_moment
 from kpg.sql.parse import sql_statements as statements
 from kpg.sql.parse.statement_parser import parse_statements
@@ -30,6 +31,7 @@ from kpg.sql.session.insert_rows import insert
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import scanned_names
 from kpg.sql.session.select_rows import select
+from kpg.sql.session.sequence_numbers import SequenceNumbers
 from kpg.sql.session.show_settings import show
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.sql_transaction import SqlTransaction, control_transaction, reads_own_writes
@@ -51,6 +53,7 @@ HANDLERS: Final[dict[type[statements.SqlStatement], Handler]] = {
     statements.CreateTable: lambda session, statement, _: define(session, statement),
     statements.CreateView: lambda session, statement, _: define(session, statement),
     statements.CreateIndex: lambda session, statement, _: define(session, statement),
+    statements.CreateSequence: lambda session, statement, _: define(session, statement),
     statements.DropStatement: lambda session, statement, _: drop(session, statement),
     statements.InsertStatement: insert,
     statements.UpdateStatement: update,
@@ -82,6 +85,7 @@ class SqlSession:
         self.before_drop = before_drop  # raises if something outside SQL needs one of the names to drop
         unit_input(db)  # constants are computed from its one row
         self.catalog = catalog_of(db)
+        self.numbers = SequenceNumbers(self.catalog)
         self.transaction: SqlTransaction | None = None
 
     def execute(self, text: str, parameters: Parameters | None = None) -> QueryResult | SqlSubscription:
@@ -103,8 +107,12 @@ class SqlSession:
                 hint="ROLLBACK, and begin again.",
             )
         try:
-            with fixed_moment(datetime.datetime.now(datetime.UTC) if transaction is None else transaction.moment):
-                return HANDLERS[type(statement)](self, statement, parameters)
+            moment = datetime.datetime.now(datetime.UTC) if transaction is None else transaction.moment
+            with fixed_moment(moment), sequence_numbers(self.numbers):
+                result = HANDLERS[type(statement)](self, statement, parameters)
+            if self.transaction is None and self.catalog.store.has_unwritten_numbers:
+                self.write(lambda: None)  # numbers that only a SELECT has drawn
+            return result
         except BaseException:
             if transaction is not None and self.transaction is transaction:
                 transaction.failed = True

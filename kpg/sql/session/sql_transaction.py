@@ -31,6 +31,7 @@ from kpg.sql.session.row_tables import difference, key_numbers, repeat, sum_rows
 from kpg.sql.session.run_query import FetchedRows, fetch_relation
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.table_writes import TableWrite, check_keys, write_change
+from kpg.sql.session.volatile_rows import projected, split_volatile
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
@@ -146,6 +147,13 @@ def commit(session: SqlSession, transaction: SqlTransaction) -> None:
 
 def fetch_target_rows(session: SqlSession, relation: BoundRelation, entry: TableEntry) -> FetchedRows:
     """Return the rows of a relation that is linear in a table, with the own changes of the transaction to it."""
+    rows, projections = split_volatile(relation)
+    fetched = fetch_linear_rows(session, rows, entry)
+    return FetchedRows(*projected(session.db, fetched.table, fetched.schema, projections))
+
+
+def fetch_linear_rows(session: SqlSession, relation: BoundRelation, entry: TableEntry) -> FetchedRows:
+    """Return the rows of a relation that is linear in a table and has no volatile functions in its lists."""
     transaction = session.transaction
     if transaction is None:
         return fetch_relation(session.catalog, relation)

@@ -22,6 +22,9 @@ class TableCatalog:
     def entry(self, name: str) -> CatalogEntry | None:
         return self.entries.get(name)
 
+    def sequence(self, name: str) -> None:
+        return None
+
     def names(self) -> Iterable[str]:
         return self.entries
 

@@ -119,7 +119,7 @@ def test_explain_show_copy_drop_and_truncate():
     ("CREATE TABLE t (a INT REFERENCES u)", "FOREIGN KEY"), ("CREATE TABLE t (FOREIGN KEY (a) REFERENCES u)", "KEY"),
     ("CREATE TABLE t (a INT UNIQUE)", "UNIQUE"), ("SELECT sum(a) OVER () FROM t", "window function"),
     ("SELECT a INTO b FROM t", "SELECT INTO"), ("SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
-    ("CREATE SEQUENCE s", "CREATE SEQUENCE"), ("SELECT a::xml FROM t", "type xml"), ("SELECT (ROW(1)).x", "a field"),
+    ("CREATE SEQUENCE s OWNED BY t", "OWNED"), ("SELECT a::xml FROM t", "type xml"), ("SELECT (ROW(1)).x", "a field"),
     ("SELECT * FROM t TABLESAMPLE system (1)", "TABLESAMPLE"), ("INSERT INTO t (a[1]) VALUES (1)", "syntax error"),
     ("SAVEPOINT s", "SAVEPOINT"), ("PREPARE TRANSACTION 'x'", "PREPARE"), ("CREATE TABLE t AS SELECT 1", "TABLE AS"),
 ])  # fmt: skip
