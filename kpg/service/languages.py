@@ -216,7 +216,8 @@ def read_datalog(text: str, name: str, existing: Mapping[str, Relation]) -> Rule
         undeclared = [inferred[relation.name] for relation in undeclared]
         program = replace(program, relations=(*existing.values(), *declared, *undeclared))
     compile(program)
-    own = [with_plain_types(relation) for relation in (*declared, *undeclared) if relation not in bases]
+    outside = {relation.name for relation in bases}
+    own = [with_plain_types(relation) for relation in (*declared, *undeclared) if relation.name not in outside]
     text_of_rules = RuleText(names, tuple(own), program.rules, (), tuple(map(with_plain_types, bases)))
     return with_declarations(text_of_rules, program)
 

@@ -15,23 +15,13 @@ from dataclasses import dataclass, field
 from kpg.query.ir.body_variables import bound_by, definitions, is_computable, variable_names
 from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, variables
 from kpg.query.ir.program import PARAMETER
-from kpg.query.ir.rewrites.order_joins import boundness, next_ready
+from kpg.query.ir.rewrites.order_joins import ordered_behind
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Term, VariableTerm, subterms
 
 
 def sideways_order(body: Iterable[Literal], start: Atom) -> list[Literal]:
     """Order the literals of a body behind its start: each as early as possible, atoms with most bound terms first."""
-    waiting, ordered = list(body), list[Literal]()
-    bound = bound_by([start])
-    while waiting:
-        literal = next_ready(waiting, bound)
-        if literal is None:
-            atoms = [literal for literal in waiting if isinstance(literal, Atom)]
-            literal = max(atoms, key=lambda atom: boundness(atom, bound)) if atoms else waiting[0]
-        waiting.remove(literal)
-        ordered.append(literal)
-        bound = bound_by([literal], bound)
-    return ordered
+    return ordered_behind(body, bound_by([start]))
 
 
 def parameters_first(body: Iterable[Literal]) -> list[Literal]:

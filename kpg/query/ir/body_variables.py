@@ -59,19 +59,44 @@ def bound_by(body: Iterable[Formula], already: Iterable[str] = ()) -> set[str]:
     for literal in body:
         if isinstance(literal, Atom):
             bound |= {term.name for term in literal.arguments if isinstance(term, VariableTerm)}
+    alternatives = [literal for literal in body if isinstance(literal, Disjunction)]
+    equations = [pair for literal in body for pair in definitions(literal)]
     while True:
-        defined = {
-            variable.name
-            for literal in body
-            for variable, term in definitions(literal)
-            if variable.name not in bound and is_computable(term, bound)
-        }
-        for literal in body:
-            if isinstance(literal, Disjunction):
-                defined |= set.intersection(*(bound_by(parts_of(part), bound) for part in literal.parts)) - bound
-        if not defined:
+        bound = with_defined(equations, bound)
+        before = len(bound)
+        for literal in alternatives:
+            bound |= set.intersection(*(bound_by(parts_of(part), bound) for part in literal.parts))
+        if len(bound) == before:
             return bound
-        bound |= defined
+
+
+def with_defined(equations: Iterable[tuple[VariableTerm, Term]], bound: set[str]) -> set[str]:
+    """Return bound variables, and those that equations define from them in turn; in time linear in the equations."""
+    bound = set(bound)
+    missing: list[int] = []  # for each equation: the number of variables that its term still lacks
+    defined: list[str] = []
+    waiting: dict[str, list[int]] = {}  # by variable: the equations that lack it
+    ready: list[str] = []
+    for variable, term in equations:
+        if any(isinstance(part, AggregateTerm) for part in subterms(term)):
+            continue
+        lacking = {other.name for other in variables_of_term(term)} - bound
+        for name in lacking:
+            waiting.setdefault(name, []).append(len(missing))
+        missing.append(len(lacking))
+        defined.append(variable.name)
+        if not lacking:
+            ready.append(variable.name)
+    while ready:
+        name = ready.pop()
+        if name in bound:
+            continue
+        bound.add(name)
+        for number in waiting.pop(name, ()):
+            missing[number] -= 1
+            if not missing[number]:
+                ready.append(defined[number])
+    return bound
 
 
 def parts_of(formula: Formula) -> tuple[Formula, ...]:

@@ -26,9 +26,12 @@ def check_subtypes(
     types_of: dict[str, list[str]] = {}
     for atom, positive in atoms(rule.body):
         for use in uses(atom, relations, signatures) if positive else ():
-            types_of.setdefault(use.variable.name, []).append(use.type)
+            known = types_of.setdefault(use.variable.name, [])
+            if use.type in known:
+                continue
+            known.append(use.type)
             if not common_subtypes(types_of[use.variable.name], types):
-                names = " and ".join(dict.fromkeys(types_of[use.variable.name]))
+                names = " and ".join(known)
                 what = f"{use.variable.written} cannot be of the types {names} at once"
                 raise failure(TypeMismatch, what, use.variable.at, hint="Neither is a subtype of the other.")
     in_heads = [use for head in rule.heads for use in uses(head, relations, signatures)]

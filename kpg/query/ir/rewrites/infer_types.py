@@ -53,6 +53,8 @@ class Inference:
         default_factory=dict
     )  # the first use that narrowed each variable
     changed: bool = True
+    narrowings: int = 0  # of variables so far
+    _settled: dict[tuple[int, frozenset[Kind]], tuple[int, frozenset[Kind]]] = field(default_factory=dict)
 
     def narrow(self, term: Term, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
         """Narrow a term to the kinds allowed at its position and return those left; raise TypeMismatch if none is."""
@@ -64,6 +66,7 @@ class Inference:
                     raise self.conflict(term, before, allowed, where)
                 if common != before or term.name not in self.kinds:
                     self.kinds[term.name], self.changed = common, True
+                    self.narrowings += 1
                     if common != self.every:
                         self.first_uses.setdefault(term.name, (common, where))
                 return common
@@ -72,10 +75,24 @@ class Inference:
                 kinds = kinds if kinds & allowed else kinds | written_kinds(term, self.every)
                 return common_kinds(kinds, allowed, term.at, f"{term.value!r}", where)
             case CallTerm():
-                return self.narrow_call(term, allowed, where)
+                return self.narrow_call_once(term, allowed, where)
             case AggregateTerm():
                 return self.narrow_aggregate(term, allowed, where)
         return allowed
+
+    def narrow_call_once(self, term: CallTerm, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
+        """Narrow a call; if no variable was narrowed since the last time, return the last result.
+
+        `narrow_call` visits each argument twice. Without this, the time would be exponential in the nesting depth.
+        """
+        key = (id(term), allowed)
+        narrowings, common = self._settled.get(key, (-1, allowed))
+        if narrowings != self.narrowings:
+            before = self.narrowings
+            common = self.narrow_call(term, allowed, where)
+            if before == self.narrowings:
+                self._settled[key] = (before, common)
+        return common
 
     def narrow_call(self, term: CallTerm, allowed: frozenset[Kind], where: str) -> frozenset[Kind]:
         """Narrow the arguments of a call to the alternatives that fit; return the possible kinds of its result."""

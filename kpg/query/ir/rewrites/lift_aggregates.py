@@ -42,7 +42,7 @@ from kpg.query.ir.literals import (
 )
 from kpg.query.ir.program import AggregateReduction, Program, Relation, RelationColumn, Rule
 from kpg.query.ir.rewrites.aggregate_bindings import unbound_keys
-from kpg.query.ir.rewrites.expand_disjunction import alternatives, expand_rule
+from kpg.query.ir.rewrites.expand_disjunction import MAX_ALTERNATIVES, alternatives, expand_rule, too_many
 from kpg.query.ir.rewrites.stratify import SEED, strongly_connected
 from kpg.query.ir.terms import AggregateTerm, ConstantTerm, Kind, Term, VariableTerm, WildcardTerm, subterms
 from kpg.query.ir.terms import variables as variables_of_term
@@ -54,14 +54,7 @@ ZERO_OF_NOTHING = ("count", "sum")
 def lift_aggregates(program: Program) -> Program:
     """Return the program without aggregates."""
     lifting = AggregateLifting(component_numbers(program))
-    waiting, rules = list(program.rules), list[Rule]()
-    while waiting:
-        rule = waiting.pop(0)
-        lifted = lifting.lift_first(rule)
-        if lifted is None:
-            rules.append(rule)
-        else:
-            waiting = [*lifted, *waiting]
+    rules = [lifted for rule in program.rules for lifted in lifting.lift_all(rule)]
     return replace(
         program,
         relations=(*program.relations, *lifting.relations),
@@ -86,6 +79,21 @@ class AggregateLifting:
     relations: list[Relation] = field(default_factory=list)
     reductions: list[AggregateReduction] = field(default_factory=list)
     number: int = 0
+    _groups: dict[tuple[AggregateTerm, tuple[VariableTerm, ...]], str] = field(default_factory=dict)  # of one rule
+
+    def lift_all(self, rule: Rule) -> list[Rule]:
+        """Lift all aggregates of a rule. Each count and sum doubles the number of rules: with a value, and without."""
+        waiting, rules = [rule], list[Rule]()
+        self._groups.clear()
+        while waiting:
+            lifted = self.lift_first(waiting[-1])
+            if lifted is None:
+                rules.append(waiting.pop())
+            else:
+                waiting[-1:] = reversed(lifted)
+            if len(waiting) + len(rules) > MAX_ALTERNATIVES:
+                raise too_many(rule.body)
+        return rules
 
     def lift_first(self, rule: Rule) -> list[Rule] | None:
         """Lift one aggregate of a rule; return the rules that replace the rule, or None if it has no aggregate."""
@@ -104,22 +112,24 @@ class AggregateLifting:
 
     def lift(self, rule: Rule, aggregate: AggregateTerm, keys: list[VariableTerm], plain: list[Literal]) -> list[Rule]:
         """Return the rule with an atom in place of an aggregate, and the rules that define that atom."""
-        self.number += 1
-        name = f"@{self.number}"
         kinds = dict(rule.kinds)
+        rules = list[Rule]()
+        name = self._groups.get((aggregate, tuple(keys)))
+        if name is None:
+            self.number += 1
+            name = f"@{self.number}"
+            seed = None
+            if needs_seed(aggregate, keys):
+                seed = Atom(f"{name}{SEED}", tuple(keys), aggregate.at)
+                self.relations.append(Relation(seed.relation, columns_of(keys, kinds), aggregate.at, generated=True))
+                rules.append(replace(rule_of(seed, self.seed_body(rule, keys, plain), rule), role="silent"))
+            else:  # the groups do not depend on the rest of the rule: all alternatives of the rule share them
+                self._groups[aggregate, tuple(keys)] = name
+            rules += self.body_rules(name, aggregate, keys, seed, rule)
+            self.add_groups(name, aggregate, keys, kinds)
+        rules += error_rules(rule, aggregate, plain)
         result = VariableTerm(f"{aggregate.op}#{name}", aggregate.at)
         kinds[result.name] = result_kind(aggregate, kinds)
-        seed, rules = None, list[Rule]()
-        if needs_seed(aggregate, keys):
-            seed = Atom(f"{name}{SEED}", tuple(keys), aggregate.at)
-            self.relations.append(Relation(seed.relation, columns_of(keys, kinds), aggregate.at, generated=True))
-            rules.append(replace(rule_of(seed, self.seed_body(rule, keys, plain), rule), role="silent"))
-        rules += self.body_rules(name, aggregate, keys, seed, rule)
-        rules += error_rules(rule, aggregate, plain)
-        value = RelationColumn("value", "", kinds[result.name])
-        self.relations.append(Relation(name, (*columns_of(keys, kinds), value), aggregate.at, generated=True))
-        column = None if aggregate.target is None else self.relation(f"{name}.body").arity - 1
-        self.reductions.append(AggregateReduction(name, f"{name}.body", len(keys), aggregate.op, column, aggregate.at))
         group = Atom(name, (*keys, result), aggregate.at)
         rule = replace(rule, kinds=tuple(sorted(kinds.items())))
         rules.append(replace_aggregate(rule, aggregate, result, group))
@@ -128,6 +138,15 @@ class AggregateLifting:
             empty = Negation(replace(group, arguments=(*keys, WildcardTerm(aggregate.at))), aggregate.at)
             rules.append(replace_aggregate(rule, aggregate, zero, empty))
         return rules
+
+    def add_groups(
+        self, name: str, aggregate: AggregateTerm, keys: list[VariableTerm], kinds: dict[str, Kind]
+    ) -> None:
+        """Add the relation of an aggregate's groups and values, behind that of its body."""
+        value = RelationColumn("value", "", result_kind(aggregate, kinds))
+        column = None if aggregate.target is None else self.relations[-1].arity - 1
+        self.relations.append(Relation(name, (*columns_of(keys, kinds), value), aggregate.at, generated=True))
+        self.reductions.append(AggregateReduction(name, f"{name}.body", len(keys), aggregate.op, column, aggregate.at))
 
     def seed_body(self, rule: Rule, keys: list[VariableTerm], plain: list[Literal]) -> list[Literal]:
         """Return the literals of a rule that define a superset of the keys it asks for."""
@@ -163,10 +182,6 @@ class AggregateLifting:
         self.relations.append(Relation(head.relation, columns_of([*keys, *local], kinds), aggregate.at, generated=True))
         role = "silent" if aggregate_can_fail(aggregate) else ""
         return expand_rule(Rule((head,), formula, aggregate.at, tuple(sorted(kinds.items())), role=role))
-
-    def relation(self, name: str) -> Relation:
-        """Return one of the relations made so far."""
-        return next(relation for relation in self.relations if relation.name == name)
 
 
 def aggregate_can_fail(aggregate: AggregateTerm) -> bool:

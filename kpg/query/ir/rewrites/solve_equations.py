@@ -23,21 +23,29 @@ def solve_equations(program: Program) -> Program:
 
 def solve(rule: Rule) -> Rule | None:
     """Return one rule without such equations, or None if it can never hold."""
-    while True:
-        for literal in literals(rule):
-            if not isinstance(literal, Comparison):
-                continue
-            if isinstance(literal.left, ConstantTerm) and isinstance(literal.right, ConstantTerm):
-                if not holds(literal.op, literal.left.value, literal.right.value):
-                    return None
-                rule = without(rule, literal)
-                break
-            solution = solution_of(literal)
-            if solution is not None:
-                rule = substitute(without(rule, literal), *solution)
-                break
-        else:
-            return rule
+    solutions: dict[str, Term] = {}
+    kept = []
+    for literal in literals(rule):
+        solution = solution_of(literal, solutions) if isinstance(literal, Comparison) else None
+        if solution is None:
+            kept.append(literal)
+        elif solution[0] != solution[1]:
+            solutions[solution[0].name] = solution[1]
+    rule = substitute(replace(rule, body=Conjunction(tuple(kept), rule.body.at)), solutions)
+    compared = [literal for literal in literals(rule) if is_constant(literal)]
+    if not all(holds(literal.op, literal.left.value, literal.right.value) for literal in compared):  # type: ignore
+        return None
+    rest = tuple(literal for literal in literals(rule) if not is_constant(literal)) if compared else None
+    return rule if rest is None else replace(rule, body=Conjunction(rest, rule.body.at))
+
+
+def is_constant(literal: Literal) -> bool:
+    """Return whether a literal compares two constants."""
+    return (
+        isinstance(literal, Comparison)
+        and isinstance(literal.left, ConstantTerm)
+        and isinstance(literal.right, ConstantTerm)
+    )
 
 
 def holds(op: str, left: Value, right: Value) -> bool:
@@ -45,18 +53,30 @@ def holds(op: str, left: Value, right: Value) -> bool:
     return bool(COMPARE[op](left, right))
 
 
-def solution_of(literal: Comparison) -> tuple[VariableTerm, Term] | None:
+def solution_of(literal: Comparison, solutions: dict[str, Term]) -> tuple[VariableTerm, Term] | None:
     """Return the variable that an equation eliminates and the term that replaces it, or None.
 
-    A variable that a rewrite made is eliminated first: errors show the variables of the source text.
+    `solutions` are the variables eliminated so far. A variable that a rewrite made is eliminated first: errors show the
+    variables of the source text.
     """
     if literal.op != "=":
         return None
-    sides = [(literal.left, literal.right), (literal.right, literal.left)]
-    for side, other in sorted(sides, key=lambda pair: not is_generated(pair[0])):
+    left, right = solved(literal.left, solutions), solved(literal.right, solutions)
+    for side, other in sorted([(left, right), (right, left)], key=lambda pair: not is_generated(pair[0])):
         if isinstance(side, VariableTerm) and isinstance(other, (VariableTerm, ConstantTerm)):
             return side, other
     return None
+
+
+def solved(term: Term, solutions: dict[str, Term]) -> Term:
+    """Return the term that takes the place of a term; chains of solutions are shortened on the way."""
+    passed: list[str] = []
+    while isinstance(term, VariableTerm) and term.name in solutions:
+        passed.append(term.name)
+        term = solutions[term.name]
+    for name in passed:
+        solutions[name] = term
+    return term
 
 
 def is_generated(term: Term) -> bool:
@@ -64,17 +84,13 @@ def is_generated(term: Term) -> bool:
     return isinstance(term, VariableTerm) and "#" in term.name
 
 
-def without(rule: Rule, literal: Literal) -> Rule:
-    """Return a rule without one literal of its body."""
-    rest = tuple(other for other in literals(rule) if other is not literal)
-    return replace(rule, body=Conjunction(rest, rule.body.at))
-
-
-def substitute(rule: Rule, variable: VariableTerm, by: Term) -> Rule:
-    """Return a rule with a term in place of a variable."""
+def substitute(rule: Rule, solutions: dict[str, Term]) -> Rule:
+    """Return a rule with the solutions in place of their variables."""
+    if not solutions:
+        return rule
 
     def put(term: Term) -> Term:
-        return by if term == variable else term
+        return solved(term, solutions)
 
     heads = tuple(map_atom_terms(head, put) for head in rule.heads)
     return replace(rule, heads=heads, body=map_terms(rule.body, put))
