@@ -10,7 +10,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,12 @@ from kpg.service import Limits, Service
 Report = Callable[[str], object]
 MAX_ROUNDS = 10_000  # of one recursion; one that diverges blocks all clients for about ten seconds
 MAX_UNREAD_ROWS = 10_000  # unread changes of an interest above which they are consolidated
+MAX_ANSWER_RULES = 500  # that one answer is computed by: other clients wait while its dataflow is built
+
+
+def default_limits() -> Limits:
+    """Return the limits of the service in a server."""
+    return Limits(rounds=MAX_ROUNDS, waiting_rows=MAX_UNREAD_ROWS, answer_rules=MAX_ANSWER_RULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ class Settings:
     token_file: Path | None = None
     open_to_all: bool = False  # without any token; every client is admin
     session_limits: SessionLimits = field(default_factory=SessionLimits)
-    limits: Limits = field(default_factory=lambda: Limits(rounds=MAX_ROUNDS, waiting_rows=MAX_UNREAD_ROWS))
+    limits: Limits = field(default_factory=default_limits)
     sinks: Path | None = None  # the directory that clients' sinks write to; None disables them
     functors: Path | None = None  # the Python module with the functions of user-defined functors
     history: int | None = 0
@@ -53,7 +59,7 @@ class Settings:
         """Open the db and the service; called on the engine's thread, which owns them."""
         db = open_db(self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds)
         functors = {} if self.functors is None else load_functors(self.functors)
-        return Service(db, limits=self.limits, sinks=self.sinks, functors=functors)
+        return Service(db, limits=self.limits, sinks=self.sinks, functors=functors, wait=lambda future: wait([future]))
 
     def resolve_tokens(self) -> tuple[Tokens, str | None]:
         """Return the tokens, and a generated one that must be shown to the user."""

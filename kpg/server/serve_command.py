@@ -82,8 +82,17 @@ LIMITS = (
     ("rows", "N", "rows of one answer (1000000)"),
     ("rounds", "N", "rounds of one recursion (10000)"),
     ("pending", "N", "requests without a reply (64)"),
+    ("text-characters", "N", "characters of one text of rules or SQL (1000000)"),
+    ("text-rules", "N", "rules of one text (5000)"),
+    ("text-facts", "N", "facts of one text (1000)"),
+    ("answer-rules", "N", "rules that one answer is computed by (500)"),
+    ("plan-seconds", "N", "CPU seconds to parse and plan one text (2)"),
+    ("plan-bytes", "BYTES", "memory to parse and plan one text (536870912)"),
     ("memory", "BYTES", "memory of the whole process (three quarters of the machine's)"),
 )
+
+SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options that are limits of the service
+TEXT = ("text_characters", "text_rules", "text_facts")  # and of its texts
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
@@ -96,13 +105,14 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         )  # fmt: skip
     from kpg.api.free_memory import default_limit
     from kpg.server.listener import ListenAddress
-    from kpg.server.running_server import MAX_ROUNDS, MAX_UNREAD_ROWS, Settings
+    from kpg.server.running_server import MAX_ROUNDS, Settings, default_limits
     from kpg.server.session_limits import SessionLimits
-    from kpg.service import Limits
 
     options = {name.replace("-", "_"): getattr(arguments, f"max_{name.replace('-', '_')}") for name, *_ in LIMITS}
     chosen = {name: value for name, value in options.items() if value is not None}
-    memory, rounds = chosen.pop("memory", default_limit()), chosen.pop("rounds", MAX_ROUNDS)
+    memory = chosen.pop("memory", default_limit())
+    limits = replace(default_limits(), memory=memory, **{name: chosen.pop(name) for name in SERVICE if name in chosen})
+    text = {name.removeprefix("text_"): chosen.pop(name) for name in TEXT if name in chosen}
     session_limits = replace(SessionLimits(), **chosen)
     return Settings(
         directory=arguments.directory,
@@ -112,14 +122,12 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         token_file=arguments.token_file,
         open_to_all=arguments.no_token,
         session_limits=session_limits,
-        limits=Limits(
-            queries=session_limits.queries, rows=None, rounds=rounds, memory=memory, waiting_rows=MAX_UNREAD_ROWS
-        ),
+        limits=replace(limits, queries=session_limits.queries, rows=None, text=replace(limits.text, **text)),
         sinks=arguments.sinks,
         functors=arguments.functors,
         history=arguments.history,
         memory=memory,
-        rounds=rounds,
+        rounds=limits.rounds or MAX_ROUNDS,
     )
 
 

@@ -25,7 +25,6 @@ from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.plan.joins import keys_of, pairs_of
 from kpg.plan.node_traversal import count_uses
-from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program
 from kpg.query.lower.lower_program import LoweredProgram, base_relations, schema_of
 
@@ -55,14 +54,13 @@ class DataflowBuilder:
         self._installed = False
 
     def collections(self, program: Program, arguments: Mapping[str, Collection] | None = None) -> dict[str, Collection]:
-        """Return the collections of a program, compiled or not; `arguments` replaces some of its inputs."""
+        """Return the collections of a compiled program; `arguments` replaces some of its inputs."""
         outside = {directive.relation for directive in program.directives if directive.kind == "input"}
-        compiled = program if program.strata else compile(program)
-        relations = compiled.by_name()
+        relations = program.by_name()
         inputs: dict[str, SourceCollection] = {
             name: ArgumentCollection(collection.db, collection.node) for name, collection in (arguments or {}).items()
         }
-        for name in base_relations(compiled):
+        for name in base_relations(program):
             if name in inputs:
                 continue
             schema = schema_of(relations[name])
@@ -76,7 +74,7 @@ class DataflowBuilder:
                 inputs[name] = empty
         lowered = LoweredProgram(
             self.db,
-            compiled,
+            program,
             distinct_inputs=False,
             max_rounds=self._max_rounds,
             inputs=inputs,

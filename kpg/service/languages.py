@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from kpg.errors import NameTaken, OverLimit, ParseError, ProgramError, TypeMismatch, UndefinedName
+from kpg.errors import NameTaken, ParseError, ProgramError, TypeMismatch, UndefinedName
 from kpg.query.datalog import parse
 from kpg.query.edn import Attribute
 from kpg.query.edn.edn_reader import Form, read_forms
@@ -37,14 +37,13 @@ from kpg.query.ir.rewrites.single_head import single_head
 from kpg.query.ir.terms import ConstantTerm, Kind, VariableTerm
 from kpg.query.json_plans.plan_rules import parse_plans
 from kpg.query.source_text import did_you_mean, failure
+from kpg.service.limits import TextLimits
 from kpg.service.relation_declarations import is_attribute
 from kpg.service.templates import TOKEN, Template, read_template, template_of
 
 Language = Literal["datalog", "edn", "plan"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-MAX_FACTS = 1_000  # facts of one text; larger sets are data, to be transacted
-MAX_RULES = 5_000  # rules of one text, undeclared facts included: compiling them blocks the service for a few seconds
-MAX_TEXT_CHARACTERS = 1_000_000
+DEFAULT_TEXT_LIMITS = TextLimits()
 MAX_NAME_CHARACTERS = 1_000  # the protocol's limit for names
 DEFAULT_QUERY_NAME = "query"
 Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
@@ -66,13 +65,17 @@ class RuleText:
     functors: tuple[UserFunctor, ...] = ()
 
 
-def read_rules(language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
+def read_rules(
+    language: str,
+    text: str,
+    name: str | None,
+    existing: Mapping[str, Relation],
+    limits: TextLimits = DEFAULT_TEXT_LIMITS,
+) -> RuleText:
     """Read and check a text; raise if anything in it is wrong. Directives that name files are refused."""
-    if len(text) > MAX_TEXT_CHARACTERS:
-        hint = f"The maximum is {MAX_TEXT_CHARACTERS:,}; split the text."
-        raise OverLimit(f"a text of rules has {len(text):,} characters", hint=hint)
+    limits.check_characters(text)
     try:
-        rule_text = read_language(language, text, name, existing)
+        rule_text = read_language(language, text, name, existing, limits)
     except RecursionError:
         raise ParseError("the text is nested too deep", hint="Move inner parts into rules of their own.") from None
     check_names(rule_text)
@@ -90,10 +93,12 @@ def check_names(text: RuleText) -> None:
                 raise failure(ParseError, f"{name!r} cannot be a name", relation.at, hint="Leave out the space.")
 
 
-def read_language(language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
+def read_language(
+    language: str, text: str, name: str | None, existing: Mapping[str, Relation], limits: TextLimits
+) -> RuleText:
     """Read a text in the given language."""
     if language == "datalog":
-        return read_datalog(text, name or "rules", existing)
+        return read_datalog(text, name or "rules", existing, limits)
     if language == "edn":
         return read_edn(read_forms(text), name or DEFAULT_QUERY_NAME, existing)
     if language == "plan":
@@ -154,9 +159,6 @@ def refuse_taken(program: Program, existing: Mapping[str, Relation]) -> None:
 
 def facts_as_rules(facts: tuple[Fact, ...]) -> tuple[Rule, ...]:
     """Return facts as rules that always hold."""
-    if len(facts) > MAX_FACTS:
-        hint = f"The maximum is {MAX_FACTS:,}; insert further facts with transact."
-        raise OverLimit(f"a text of rules states {len(facts):,} facts", hint=hint)
     rules = []
     for fact in facts:
         terms = tuple(ConstantTerm(value, literal_kind(value), fact.at) for value in fact.values)
@@ -175,12 +177,11 @@ def literal_kind(value: object) -> Kind | None:
 # Datalog
 
 
-def read_datalog(text: str, name: str, existing: Mapping[str, Relation]) -> RuleText:
+def read_datalog(text: str, name: str, existing: Mapping[str, Relation], limits: TextLimits) -> RuleText:
     """Read rules in Datalog."""
     parsed = parse(text, name, includes=False)
-    if len(parsed.rules) > MAX_RULES:
-        hint = f"The maximum is {MAX_RULES:,}; insert facts with transact."
-        raise OverLimit(f"a text states {len(parsed.rules):,} rules", hint=hint)
+    limits.check_rules(len(parsed.rules))
+    limits.check_facts(len(parsed.facts))
     for directive in parsed.directives:
         if directive.options:
             what = f"options of .{directive.kind} are not accepted here: no files are read or written"

@@ -13,6 +13,42 @@ from kpg.errors import OverLimit
 
 
 @dataclass(frozen=True, slots=True)
+class TextLimits:
+    """The limits of one text of rules or SQL."""
+
+    characters: int = 1_000_000
+    rules: int = 5_000  # facts that are not declared included
+    facts: int = 1_000  # larger sets are data, to be transacted
+
+    def check_characters(self, text: str) -> None:
+        """Raise if a text is too long."""
+        if len(text) > self.characters:
+            raise OverLimit(
+                f"a text has {len(text):,} characters, more than {self.characters:,}",
+                detail="The limit is text_characters.",
+                hint="Split the text, or raise the limit: kpg serve --max-text-characters N.",
+            )
+
+    def check_rules(self, rules: int) -> None:
+        """Raise if a text has too many rules."""
+        if rules > self.rules:
+            raise OverLimit(
+                f"a text states {rules:,} rules, more than {self.rules:,}",
+                detail="The limit is text_rules.",
+                hint="Insert facts with transact, split the text, or raise the limit: kpg serve --max-text-rules N.",
+            )
+
+    def check_facts(self, facts: int) -> None:
+        """Raise if a text has too many facts."""
+        if facts > self.facts:
+            raise OverLimit(
+                f"a text of rules states {facts:,} facts, more than {self.facts:,}",
+                detail="The limit is text_facts.",
+                hint="Insert facts with transact, or raise the limit: kpg serve --max-text-facts N.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of a service."""
 
@@ -21,6 +57,10 @@ class Limits:
     rounds: int | None = 1_000_000  # rounds of one recursion
     memory: int | None = None  # resident bytes of the process above which no new dataflow is built
     message_bytes: int = 16 * 2**20
+    text: TextLimits = TextLimits()
+    answer_rules: int | None = 10_000  # rules that one answer is computed by
+    plan_seconds: float = 2.0  # CPU time to parse and plan a text in the planner process
+    plan_bytes: int = 512 << 20  # memory for the same
     waiting_rows: int = 100_000  # unread changes of an interest above which they are consolidated
 
     def check_queries(self, owner: object, held: int) -> None:

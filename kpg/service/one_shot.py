@@ -26,7 +26,6 @@ from kpg.columns.table_rows import encode
 from kpg.columns.updates import spread
 from kpg.errors import ProgramError, UndefinedName
 from kpg.query.explain_program import explain as explain_program
-from kpg.query.ir.compile import compile
 from kpg.query.source_text import did_you_mean
 from kpg.service.dataflows import MaintainedAnswer
 from kpg.service.languages import RuleText
@@ -157,7 +156,7 @@ def explain(answers: AnswerBuilder, tenants: TenantBuilder, interests: Iterable[
     lines += explain_dataflows(answers, tenants, [interest for interest in interests if interest.name == name], name)
     lines += explain_indexes(answers, name)
     if name in answers.rules.by_name:
-        lines += ["", explain_program(compile(answers.program(name)))]
+        lines += ["", explain_program(answers.compiled_program(name))]
     return "\n".join(lines)
 
 

@@ -30,9 +30,10 @@ from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
 from kpg.service.base_relations import Catalog, Change
 from kpg.service.interests import InterestOptions, InterestRegistry
-from kpg.service.languages import check_functors, read_rules
+from kpg.service.languages import RuleText, check_functors, read_rules
 from kpg.service.limits import Limits
 from kpg.service.one_shot import OneShotQueries, explain
+from kpg.service.planner import Planner, Wait
 from kpg.service.relation_declarations import (
     DeclarationStore,
     RelationDeclaration,
@@ -64,6 +65,7 @@ class Service:
         clock: Callable[[], float] = monotonic,
         sinks: str | PathLike[str] | None = None,  # the directory that clients' sinks write to; None disables them
         functors: Mapping[str, Callable[..., Any]] | None = None,  # the functions that rules may declare and call
+        wait: Wait | None = None,  # waits while large texts are planned in a process of their own; None: in place
     ) -> None:
         if not isinstance(db, EmbeddedDatabase) or db.config.coordinates != 1 or not db.is_single_worker:
             raise ProgramError(
@@ -77,7 +79,8 @@ class Service:
         self.limits = limits
         self.catalog = Catalog(db)
         self.rules = RuleStore()
-        self.answers = AnswerBuilder(db, self.catalog, self.rules, limits)
+        self.planner = Planner(limits, wait)
+        self.answers = AnswerBuilder(db, self.catalog, self.rules, limits, self.planner)
         self.tenants = TenantBuilder(self.answers)
         self._one_shot = OneShotQueries(db, self.answers, self.tenants, limits)
         self._registry = InterestRegistry(self.tenants, clock, sinks)
@@ -86,7 +89,7 @@ class Service:
         self._system = SystemRelations(self.catalog, self.rules)
         for declaration in self._store.relations():
             self.catalog.add(declaration)
-        self.sql = SqlRelations(db, self.catalog, self._require_unused)
+        self.sql = SqlRelations(db, self.catalog, self.planner, self._require_unused)
         if db.is_durable:
             self.sql.publish()  # rules read the tables and views of SQL
         for number, language, source, name in self._store.texts():
@@ -195,7 +198,7 @@ class Service:
         identical = self.rules.find_identical(language, text, name)
         if identical is not None:
             return identical.text.names
-        rule_text = read_rules(language, text, name, self.relations())
+        rule_text = self._read_rules(language, text, name)
         check_functors(rule_text.functors, self.db.functors)
         for relation in rule_text.bases:
             check_name(relation.name, attribute=False)
@@ -208,6 +211,18 @@ class Service:
         self._system.require(registered.reads)
         self._system.update()
         return rule_text.names
+
+    def _read_rules(self, language: str, text: str, name: str | None) -> RuleText:
+        """Read and check a text; again if what it names has changed while it was planned elsewhere."""
+        while True:
+            existing = self.relations()
+            rule_text = self.planner.rules(language, text, name, existing)
+            if self.planner.is_in_place(text):
+                return rule_text
+            now = self.relations()
+            own = [relation.name for relation in (*rule_text.relations, *rule_text.bases)]
+            if all(existing.get(used) == now.get(used) for used in (*own, *relations_read(rule_text))):
+                return rule_text
 
     def execute_sql(self, text: str, parameters: Mapping[str, Any] | None = None, *, owner: Any = None) -> QueryResult:
         """Execute SQL statements in the session of a client; return the result of the last one.
@@ -299,7 +314,7 @@ class Service:
             self._system.require({text_or_name})
             table = self._one_shot.query(text_or_name, arguments, as_of)
         else:
-            text = read_rules(language, text_or_name, self.answers.unique_label("query"), self.relations())
+            text = self._read_rules(language, text_or_name, self.answers.unique_label("query"))
             self._system.require(set(relations_read(text)))
             table = self._one_shot.query_text(text, arguments, as_of)
         self.limits.check_rows(text_or_name, table.num_rows)

@@ -42,6 +42,7 @@ from kpg.service.dataflow_builder import ArrangementSource, DataflowBuilder
 from kpg.service.dataflows import AnswerFilter, MaintainedAnswer, TenantDataflow
 from kpg.service.languages import RuleText, read_edn
 from kpg.service.limits import Limits
+from kpg.service.planner import Planner
 from kpg.service.rules import RuleStore
 from kpg.service.templates import TOKEN, lift_constants, shape
 
@@ -70,11 +71,14 @@ def check_sharing(name: str, arguments: bool) -> Sharing:
 class AnswerBuilder:
     """Builds answers, and keeps those that interests share."""
 
-    def __init__(self, db: EmbeddedDatabase, catalog: Catalog, rules: RuleStore, limits: Limits) -> None:
+    def __init__(
+        self, db: EmbeddedDatabase, catalog: Catalog, rules: RuleStore, limits: Limits, planner: Planner
+    ) -> None:
         self.db = db
         self.catalog = catalog
         self.rules = rules
         self.limits = limits
+        self.planner = planner
         self.answers: dict[tuple[str, bool], MaintainedAnswer] = {}  # by rule, and whether it reads shared answers
         self._last_label = 0
 
@@ -98,6 +102,12 @@ class AnswerBuilder:
     def program(self, name: str, cut: frozenset[str] = frozenset(), unregistered: RuleText | None = None) -> Program:
         """Return the program that an answer needs."""
         return self.rules.program([name], self.catalog.in_program(), cut, unregistered)
+
+    def compiled_program(
+        self, name: str, cut: frozenset[str] = frozenset(), unregistered: RuleText | None = None
+    ) -> Program:
+        """Return the program that an answer needs, compiled."""
+        return self.planner.compile(self.program(name, cut, unregistered))
 
     # Answers
 
@@ -127,7 +137,7 @@ class AnswerBuilder:
                 answer = shared[read] = self.answer(read, reuse=True)
                 answer.users += 1
                 dataflow.held.append(answer.release)
-            collection = dataflow.collections(self.program(name, cut))[name]
+            collection = dataflow.collections(self.compiled_program(name, cut))[name]
             output = dataflow.install(collection, label or default_label)
         self.flush()
         return MaintainedAnswer(relation, output, dataflow.held)
@@ -286,7 +296,7 @@ class TenantBuilder:
         assert parameters is not None
 
         def rows(dataflow: DataflowBuilder, arguments: EmbeddedInput) -> tuple[Collection, str]:
-            program = self.answers.program(name, unregistered=unregistered)
+            program = self.answers.compiled_program(name, unregistered=unregistered)
             collection = dataflow.collections(program, {parameters.name: arguments})[name]
             return collection, f"{name} is a query over its parameters"
 
@@ -305,7 +315,7 @@ class TenantBuilder:
     ) -> tuple[Collection, str]:
         """Return a superset of the rows that the arguments ask for, and an explanation."""
         name = relation.name
-        program = self.answers.program(name)
+        program = self.answers.compiled_program(name)
         if name in self.answers.catalog.relations:
             return dataflow.collections(program)[name], f"{name} is a base relation, looked up by its arguments"
         demand = magic_sets(program, name, columns)

@@ -20,6 +20,7 @@ from kpg.columns.updates import Ints
 from kpg.errors import InUse, NotSupported, TypeMismatch
 from kpg.query.lower.value_expressions import kind_of_type
 from kpg.service.base_relations import BaseRelation, Catalog
+from kpg.service.planner import Planner
 from kpg.service.relation_declarations import RelationDeclaration
 from kpg.sql.catalog.database_catalog import catalog_of
 from kpg.sql.session.query_result import QueryResult
@@ -79,10 +80,11 @@ class SqlRelations:
     """The SQL of one service."""
 
     def __init__(
-        self, db: EmbeddedDatabase, catalog: Catalog, before_drop: Callable[[Sequence[str]], None] = lambda names: None
+        self, db: EmbeddedDatabase, catalog: Catalog, planner: Planner, before_drop: Callable[[Sequence[str]], None]
     ) -> None:
         self.db = db
         self._catalog = catalog
+        self._planner = planner
         self._before_drop = before_drop
         self._sessions: dict[Any, SqlSession] = {}
         self._version = -1
@@ -91,7 +93,9 @@ class SqlRelations:
         """Execute statements in the session of a client, and return the result of the last one."""
         session = self._sessions.get(owner)
         if session is None:
-            session = self._sessions[owner] = SqlSession(self.db, False, self._is_foreign, self._require_droppable)
+            session = self._sessions[owner] = SqlSession(
+                self.db, False, self._is_foreign, self._require_droppable, self._planner.sql
+            )
         try:
             result = session.execute(text, parameters)
         finally:

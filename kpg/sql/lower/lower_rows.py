@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from operator import and_
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from kpg.columns.schema import Schema
 from kpg.query.lower.unit_input import UNIT
 from kpg.sql.lower.aligned_columns import concat_aligned, no_rows
 from kpg.sql.lower.engine_types import engine_type
+from kpg.sql.lower.lower_scalars import balanced
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Filter, Project, Scan, Values
@@ -99,4 +99,4 @@ def condition_of(lowering: RelationLowering, terms: tuple[Scalar, ...], rows: Lo
             FunctionCall("coalesce", (expression, Literal(False))) if part.type.nullable else expression
             for expression, part in zip(expressions, bound, strict=True)
         ]
-    return reduce(and_, expressions)
+    return balanced(and_, expressions)

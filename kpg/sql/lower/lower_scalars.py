@@ -6,8 +6,8 @@ the columns that it mentions. And, Or, Case and Coalesce hide the failures of pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Callable, Mapping
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Written
@@ -60,9 +60,9 @@ def expression_of(scalar: Scalar, names: Names) -> Expression:
             cast = build_cast(lower(scalar.argument), source, scalar.type, scalar.explicit)
             return cast if is_total_cast(source, scalar.type) else written(cast, scalar, names)
         case And():
-            return reduce(lambda a, b: a & b, map(lower, scalar.terms))
+            return balanced(and_, [lower(term) for term in scalar.terms])
         case Or():
-            return reduce(lambda a, b: a | b, map(lower, scalar.terms))
+            return balanced(or_, [lower(term) for term in scalar.terms])
         case Not():
             return ~lower(scalar.term)
         case IsNull():
@@ -77,6 +77,15 @@ def expression_of(scalar: Scalar, names: Names) -> Expression:
         case Coalesce():
             return FunctionCall("coalesce", tuple(map(lower, scalar.arguments)))
     raise AssertionError(f"{type(scalar).__name__} is no scalar that can be lowered")
+
+
+def balanced(operator: Callable[[Expression, Expression], Expression], expressions: list[Expression]) -> Expression:
+    """Return the terms of an associative operator as a tree of logarithmic depth: a list of IN may have thousands."""
+    while len(expressions) > 1:
+        pairs = zip(expressions[::2], expressions[1::2], strict=False)
+        last = expressions[-1:] if len(expressions) % 2 else []
+        expressions = [operator(left, right) for left, right in pairs] + last
+    return expressions[0]
 
 
 def constant_expression(value: Any, scalar: Scalar) -> Expression:

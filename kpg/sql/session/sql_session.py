@@ -78,11 +78,13 @@ class SqlSession:
         has_files: bool = True,
         is_foreign: Callable[[str], bool] = lambda name: False,
         before_drop: Callable[[Sequence[str]], None] = lambda names: None,
+        parse: Callable[[str, str], tuple[statements.AnyStatement, ...]] = parse_cached,
     ) -> None:
         self.db = db
         self.has_files = has_files  # whether COPY may read and write files of this process
         self.is_foreign = is_foreign  # whether a relation belongs to something else, and is only read here
         self.before_drop = before_drop  # raises if something outside SQL needs one of the names to drop
+        self._parse = parse
         unit_input(db)  # constants are computed from its one row
         self.catalog = catalog_of(db)
         self.numbers = SequenceNumbers(self.catalog)
@@ -91,7 +93,7 @@ class SqlSession:
     def execute(self, text: str, parameters: Parameters | None = None) -> QueryResult | SqlSubscription:
         """Execute all statements of a text; return the result of the last one."""
         result: QueryResult | SqlSubscription = QueryResult("")
-        for statement in parse_cached(text, "query"):
+        for statement in self._parse(text, "query"):
             result = self.execute_one(statement, parameters or {})
         return result
 

@@ -24,10 +24,12 @@ from kpg.query.ir.literals import (
     Negation,
     Test,
     Truth,
+    aggregates,
 )
 from kpg.query.ir.program import Program, Rule
 
 MAX_ALTERNATIVES = 10_000  # of one rule; each becomes a rule with operators of its own
+COUNTED_RULES = 1_000_000_000  # a number of rules that no limit allows
 
 
 def expand_disjunction(program: Program) -> Program:
@@ -64,6 +66,30 @@ def alternatives(formula: Formula, positive: bool = True) -> list[tuple[Literal,
     if size > MAX_ALTERNATIVES:
         raise too_many(formula)
     return [sum(choice, ()) for choice in product(*inner)]
+
+
+def count_rules(program: Program) -> int:
+    """Return about how many rules `compile` makes of a program, without making them; at most COUNTED_RULES."""
+    total = 0
+    for rule in program.rules:
+        doubled = sum(1 for part in (*rule.heads, rule.body) for _ in aggregates(part))
+        total += count_alternatives(rule.body) << min(doubled, COUNTED_RULES.bit_length())
+    return min(total, COUNTED_RULES)
+
+
+def count_alternatives(formula: Formula, positive: bool = True) -> int:
+    """Return the number of alternatives of a formula, or of its negation; at most COUNTED_RULES."""
+    if isinstance(formula, Negation):
+        return count_alternatives(formula.formula, not positive)
+    if not isinstance(formula, (Conjunction, Disjunction)):
+        return 1
+    inner = [count_alternatives(part, positive) for part in formula.parts]
+    if isinstance(formula, Disjunction) == positive:
+        return min(sum(inner), COUNTED_RULES)
+    size = 1
+    for choices in inner:
+        size = min(size * choices, COUNTED_RULES)
+    return size
 
 
 def check_size(bodies: list[tuple[Literal, ...]], formula: Formula) -> list[tuple[Literal, ...]]:

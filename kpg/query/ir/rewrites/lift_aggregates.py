@@ -139,9 +139,7 @@ class AggregateLifting:
             rules.append(replace_aggregate(rule, aggregate, zero, empty))
         return rules
 
-    def add_groups(
-        self, name: str, aggregate: AggregateTerm, keys: list[VariableTerm], kinds: dict[str, Kind]
-    ) -> None:
+    def add_groups(self, name: str, aggregate: AggregateTerm, keys: list[VariableTerm], kinds: dict[str, Kind]) -> None:
         """Add the relation of an aggregate's groups and values, behind that of its body."""
         value = RelationColumn("value", "", result_kind(aggregate, kinds))
         column = None if aggregate.target is None else self.relations[-1].arity - 1

@@ -36,7 +36,7 @@ def ordered_body(rule: Rule) -> Conjunction:
 
 def in_order(body: Iterable[Literal], start: frozenset[str] = frozenset()) -> list[Literal]:
     """Return literals in order; atoms with variables of `start` come first."""
-    return JoinOrder(tuple(body), start).literals()
+    return BodyOrder(tuple(body), start).literals()
 
 
 def ordered_behind(body: Iterable[Literal], bound: Iterable[str]) -> list[Literal]:
@@ -44,14 +44,14 @@ def ordered_behind(body: Iterable[Literal], bound: Iterable[str]) -> list[Litera
 
     Here atoms do not wait for equations that can fail.
     """
-    order = JoinOrder(tuple(body), frozenset())
+    order = BodyOrder(tuple(body), frozenset())
     order.atoms.any_placed = True
     order.atoms.unblock()
     order.bind(bound)
     return order.literals()
 
 
-class JoinOrder:
+class BodyOrder:
     """The order of one body. Literals are numbered as written; each bound variable updates the literals that use it."""
 
     def __init__(self, body: Sequence[Literal], start: frozenset[str]) -> None:

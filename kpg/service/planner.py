@@ -1,0 +1,97 @@
+"""Parse and compile texts within limits: small ones in place, large ones in a process of their own.
+
+    planner.rules(language, text, name, existing)     `read_rules`
+    planner.compile(program)                          `compile`, of a program that an answer needs
+    planner.sql(text, name)                           `parse_statements`
+
+A text is small if it takes a few milliseconds at most. A service without `wait` does everything in place. With it, the
+service of a server, large texts go to the planner process (kpg/service/planner_process.py); `wait` returns when the
+result is there, and may serve others meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Final
+
+from kpg.errors import OverLimit
+from kpg.query.ir.compile import compile
+from kpg.query.ir.program import Program, Relation
+from kpg.query.ir.rewrites.expand_disjunction import count_rules
+from kpg.service.languages import RuleText, read_rules
+from kpg.service.limits import Limits
+from kpg.service.planner_process import PlanTask, shared_planner
+from kpg.sql.session.sql_session import parse_cached
+
+if TYPE_CHECKING:
+    from kpg.sql.parse.sql_statements import AnyStatement
+
+SMALL_TEXT_CHARACTERS: Final = 2_000
+SMALL_PROGRAM_RULES: Final = 50  # after the expansion of disjunctions and aggregates
+MAX_SMALL_CHOICES: Final = 4  # disjunctions, negated groups and aggregates of a small text: each may double its rules
+CHOICE: Final = re.compile(r";|\{|!\s*\(|\(\s*(?:or|not)|Union|Negate|Aggregate")
+EXPANDED: Final = re.compile(r"inline|\.comp|#\s*define")  # words that stand for more than they say
+Wait = Callable[["Future[Any]"], object]
+
+
+class Planner:
+    """Parses and compiles the texts of one service."""
+
+    def __init__(self, limits: Limits, wait: Wait | None = None) -> None:
+        self._limits = limits
+        self._wait = wait
+
+    def rules(self, language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
+        """Read and check a text of rules."""
+        arguments = (language, text, name, existing, self._limits.text)
+        if self.is_in_place(text):
+            return read_rules(*arguments)
+        result: RuleText = self._elsewhere("rules", *arguments)
+        return result
+
+    def is_in_place(self, text: str) -> bool:
+        """Return whether `rules` reads a text in place, so that nothing else happens meanwhile."""
+        return self._wait is None or is_small(text)
+
+    def compile(self, program: Program) -> Program:
+        """Compile the program that an answer needs; raise OverLimit if it has too many rules."""
+        rules = count_rules(program)
+        self._check_rules(rules)
+        if self._wait is None or rules <= SMALL_PROGRAM_RULES:
+            return compile(program)
+        result: Program = self._elsewhere("compile", program)
+        self._check_rules(len(result.rules))
+        return result
+
+    def sql(self, text: str, name: str) -> tuple[AnyStatement, ...]:
+        """Parse SQL statements."""
+        self._limits.text.check_characters(text)
+        if self._wait is None or len(text) <= SMALL_TEXT_CHARACTERS:
+            return parse_cached(text, name)
+        result: tuple[AnyStatement, ...] = self._elsewhere("sql", text, name)
+        return result
+
+    def _elsewhere(self, task: str, *arguments: Any) -> Any:
+        limits = self._limits
+        assert self._wait is not None
+        future = shared_planner().submit(PlanTask(task, arguments), limits.plan_seconds, limits.plan_bytes)
+        self._wait(future)
+        return future.result()
+
+    def _check_rules(self, rules: int) -> None:
+        limit = self._limits.answer_rules
+        if limit is not None and rules > limit:
+            raise OverLimit(
+                f"the answer is computed by {rules:,} rules, more than {limit:,}",
+                detail="The limit is answer_rules. Each alternative of a disjunction counts, and each aggregate twice.",
+                hint="Ask for fewer rules at once, or raise the limit: kpg serve --max-answer-rules N.",
+            )
+
+
+def is_small(text: str) -> bool:
+    """Return whether a text of rules can be read in a few milliseconds."""
+    if len(text) > SMALL_TEXT_CHARACTERS or EXPANDED.search(text):
+        return False
+    return sum(1 for _ in CHOICE.finditer(text)) <= MAX_SMALL_CHOICES
