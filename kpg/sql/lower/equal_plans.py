@@ -40,6 +40,9 @@ def _with_shared(value: Any, shared: dict[nodes.PlanNode, nodes.PlanNode]) -> An
     if isinstance(value, nodes.ExtenderSpec):
         node = shared.get(value.node, value.node)
         return value if node is value.node else replace(value, node=node)
+    if isinstance(value, nodes.SaturationSpec):
+        inputs = _with_shared(value.inputs, shared)
+        return value if inputs is value.inputs else replace(value, inputs=inputs)
     if isinstance(value, tuple) and any(isinstance(part, (nodes.PlanNode, nodes.ExtenderSpec)) for part in value):
         parts = tuple(_with_shared(part, shared) for part in value)
         return value if all(new is old for new, old in zip(parts, value, strict=True)) else parts
@@ -56,7 +59,7 @@ def _key(value: Any) -> Hashable:
         return value.structure()
     if isinstance(value, tuple):
         return tuple(map(_key, value))
-    if isinstance(value, (nodes.ReductionSpec, nodes.ExtenderSpec)):
+    if isinstance(value, (nodes.ReductionSpec, nodes.ExtenderSpec, nodes.SaturationSpec)):
         return tuple(_parts(value))
     if isinstance(value, nodes.PlanNode) or (is_dataclass(value) and not isinstance(value, Hashable)):
         return id(value)

@@ -70,6 +70,7 @@ def lower_query(
     *,
     keys: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     joins: str = "auto",
+    recursion: str = "auto",
 ) -> Collection:
     """Return the collection of a query. `keys` has the primary keys of sources that the engine does not know.
 
@@ -78,7 +79,7 @@ def lower_query(
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
     facts = facts_of(sources, keys)
     query = rewrite_query(without_order(query), facts)
-    lowering = RelationLowering(db, sources, table, facts, parents_of(query.relation), joins)
+    lowering = RelationLowering(db, sources, table, facts, parents_of(query.relation), joins, recursion)
     lowered = lowering.lower(query.relation)
     values: dict[str, Expression] = {}
     for name, column in zip(query.names, query.relation.columns, strict=True):

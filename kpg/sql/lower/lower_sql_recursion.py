@@ -1,8 +1,10 @@
-"""Lower recursions to loops of the engine.
+"""Lower recursions to the recursion operator of the engine, where they are linear rules, and else to its loops.
 
     union     x starts as the base; in every round it becomes the distinct rows of base and step
     sum       a working table starts as the base and becomes the step of itself; all its rounds are added up
     replace   x starts empty; in every round it becomes its step (WITH MUTUALLY RECURSIVE)
+
+    union, as a linear rule: see kpg/sql/lower/recursive_rule.py
 
 A round sees the variables as the round before left them. A limit counts the rounds that change a variable. Beyond it,
 the query fails, or, if it asks for the result at the limit, the last round is the answer. A recursion that is not a set
@@ -16,9 +18,11 @@ from typing import Final
 from kpg.api.collection import Collection
 from kpg.api.recursion import Recursion, Variable
 from kpg.columns.schema import Schema
+from kpg.plan import nodes
 from kpg.sql.lower.aligned_columns import as_wide
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
+from kpg.sql.lower.recursive_rule import LinearRule, rule_of
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import (
     BoundRecursion,
@@ -27,6 +31,7 @@ from kpg.sql.relational.relations import (
     RecursiveVariable,
     VariableScan,
 )
+from kpg.sql.relational.scalars import Column
 
 MAX_ROUNDS_WITHOUT_SET: Final = 10_000  # of UNION ALL and MUTUALLY RECURSIVE without a limit: they may never end
 
@@ -39,6 +44,11 @@ def lower_variable_scan(lowering: RelationLowering, node: VariableScan) -> Lower
 
 def lower_recursion(lowering: RelationLowering, node: BoundRecursion) -> LoweredRelation:
     """Return the body of a recursion, over its variables at their fixed point."""
+    linear = rule_of(lowering.db, node, lowering.estimates) if lowering.recursion == "auto" else "a loop is asked for"
+    if isinstance(linear, LinearRule):
+        (entry,) = node.definitions
+        lowering.variables[entry.variable] = _saturated(lowering, entry, linear)
+        return lowering.lower(node.body)
     names = ", ".join(entry.variable.name for entry in node.definitions)
     starts_with_base = any(entry.kind != "replace" for entry in node.definitions)
     loop = lowering.db.loop(f"the recursion of {names}")
@@ -63,6 +73,22 @@ def lower_recursion(lowering: RelationLowering, node: BoundRecursion) -> Lowered
     return lowering.lower(node.body)
 
 
+def _saturated(lowering: RelationLowering, entry: Definition, linear: LinearRule) -> Collection:
+    """Return the rows of a recursion that one operator maintains. Its inputs have each row once."""
+    assert entry.base is not None
+    schema = _schema(entry.variable)
+    inputs = [_rows(lowering, entry.base, schema).distinct()]
+    for read in linear.reads:
+        lowered = lowering.lower(read.relation)
+        for column in read.joined:  # null equals nothing
+            if lowered.rows.schema.type_of(lowered.names[column]).nullable:
+                lowered = lowered.with_rows(lowered.rows.filter(~lowered.reference(column).is_null()))
+        inputs.append(as_wide(lowered, read.columns, _columns_schema(read.columns)).distinct())
+    system = linear.system(entry.variable.name, len(schema), lowering.db.config.max_rounds)
+    saturation = nodes.SaturationSpec(system, tuple(rows.node for rows in inputs), (entry.variable.name,))
+    return Collection(lowering.db, nodes.SaturatedNode(schema, frozenset(), saturation, 0))
+
+
 def _define(
     lowering: RelationLowering, entry: Definition, loop: Recursion, variable: Variable, schema: Schema
 ) -> Variable:
@@ -84,8 +110,13 @@ def _define(
 
 def _schema(variable: RecursiveVariable) -> Schema:
     """Return the columns of a variable; each may become null in a later round."""
-    names = unique_names(variable.columns)
-    return Schema.of({names[column]: engine_type(column.type) for column in variable.columns})
+    return _columns_schema(variable.columns)
+
+
+def _columns_schema(columns: tuple[Column, ...]) -> Schema:
+    """Return columns that may be null."""
+    names = unique_names(columns)
+    return Schema.of({names[column]: engine_type(column.type) for column in columns})
 
 
 def _rows(lowering: RelationLowering, part: BoundRelation, schema: Schema) -> Collection:

@@ -37,6 +37,7 @@ class RelationLowering:
     facts: QueryFacts
     parents: Mapping[BoundRelation, int]
     joins: str = "auto"  # "binary" and "delta" force one kind of join plan
+    recursion: str = "auto"  # "loop" forces loops
     variables: dict[RecursiveVariable, Collection] = field(default_factory=dict)
     estimates: RowEstimates = field(init=False)
     _lowered: dict[BoundRelation, LoweredRelation] = field(default_factory=dict)

@@ -28,10 +28,13 @@ from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.catalog.database_catalog import InstalledView
 from kpg.sql.lower.lower_query import facts_of, lower_query
+from kpg.sql.lower.recursive_rule import rule_of
+from kpg.sql.lower.row_estimates import RowEstimates
 from kpg.sql.parse.sql_statements import CreateView, ExplainStatement, QueryStatement
 from kpg.sql.parse.statement_parser import parse_query
-from kpg.sql.relational.relations import Query, without_order
+from kpg.sql.relational.relations import BoundRecursion, BoundRelation, Query, without_order
 from kpg.sql.relational.show_relations import show_relation
+from kpg.sql.rewrites.relation_traversal import nodes_of
 from kpg.sql.rewrites.rewrite_query import rewrite_query
 from kpg.sql.session import sql_errors
 from kpg.sql.session.query_result import QueryResult
@@ -73,7 +76,19 @@ def chosen_options(statement: ExplainStatement) -> set[str]:
 def explain_algebra(session: SqlSession, query: Query) -> list[str]:
     """Return the algebra of a query, as its plan is made of it."""
     facts = facts_of(CatalogSources(session.catalog), {})
-    return show_relation(rewrite_query(without_order(query), facts).relation).splitlines()
+    relation = rewrite_query(without_order(query), facts).relation
+    return [*show_relation(relation).splitlines(), *recursion_lines(session, relation, RowEstimates(facts))]
+
+
+def recursion_lines(session: SqlSession, relation: BoundRelation, estimates: RowEstimates) -> Iterator[str]:
+    """Yield, for each recursion, whether one operator maintains it, and if not, why it is a loop."""
+    recursions = [node for node in nodes_of(relation) if isinstance(node, BoundRecursion)]
+    if recursions:
+        yield from ("", "Recursions")
+    for node in recursions:
+        names = ", ".join(entry.variable.name for entry in node.definitions)
+        rule = rule_of(session.db, node, estimates)
+        yield f"  {names}: a loop, because {rule}" if isinstance(rule, str) else f"  {names}: one operator"
 
 
 def explain_plan(session: SqlSession, query: Query, chosen: set[str]) -> list[str]:
