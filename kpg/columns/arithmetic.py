@@ -282,7 +282,7 @@ def _extreme(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
 
 def _pick(type_: Type, a: BoundNode, b: BoundNode, wins: Any, scope: BindingScope, code: int) -> BoundNode:
     if type_.is_symbolic:
-        return TotalFunctionNode(type_, (a, b), partial(_pick_symbols, scope.symbols, wins))
+        return TotalFunctionNode(type_, (a, b), partial(_pick_symbols, scope.symbols, wins), sliceable=False)
     if type_.kind == "interval":
         return TotalFunctionNode(type_, (a, b), partial(_pick_intervals, wins))
     if type_.kind == "int64" and type_.nullable and not (a.type.nullable and b.type.nullable):

@@ -163,13 +163,14 @@ class BoundExpression:
     columns   the positions of the columns it reads     fallible   whether a row can fail
     """
 
-    __slots__ = ("_node", "_scope", "column", "columns", "expression", "fallible", "name", "type")
+    __slots__ = ("_node", "_scope", "column", "columns", "expression", "fallible", "name", "sliceable", "type")
 
     def __init__(self, expression: Expression, node: BoundNode, scope: BindingScope) -> None:
         self.expression = expression
         self.name = name_of(expression)
         self.type = node.type
         self.fallible = node.fallible
+        self.sliceable = node.sliceable
         self.columns = tuple(sorted(node.columns))
         self.column = node.position if isinstance(node, ColumnNode) else None
         self._node = node

@@ -68,16 +68,18 @@ class BindingScope:
 class BoundNode(ABC):
     """Computes the lanes of one value from the lanes of a batch."""
 
-    __slots__ = ("columns", "fallible", "type")
+    __slots__ = ("columns", "fallible", "sliceable", "type")
 
     type: Type
     columns: frozenset[int]  # the positions of the columns that it reads
     fallible: bool
+    sliceable: bool  # whether slices of a batch cost no more than the whole; then lanes of `data` need not be adjacent
 
     def __init__(self, type_: Type, arguments: Sequence[BoundNode], fallible: bool) -> None:
         self.type = type_
         self.columns = frozenset().union(*(argument.columns for argument in arguments))
         self.fallible = fallible or any(argument.fallible for argument in arguments)
+        self.sliceable = all(argument.sliceable for argument in arguments)
 
     @abstractmethod
     def run(self, data: Ints) -> NodeResult:
@@ -137,8 +139,11 @@ class TotalFunctionNode(BoundNode):
 
     __slots__ = ("_arguments", "_compute", "_nullable")
 
-    def __init__(self, type_: Type, arguments: Sequence[BoundNode], compute: Callable[..., Ints]) -> None:
+    def __init__(
+        self, type_: Type, arguments: Sequence[BoundNode], compute: Callable[..., Ints], sliceable: bool = True
+    ) -> None:
         super().__init__(type_, arguments, False)
+        self.sliceable &= sliceable
         self._arguments = tuple(arguments)
         self._compute = compute
         self._nullable = tuple(position for position, argument in enumerate(arguments) if argument.type.nullable)

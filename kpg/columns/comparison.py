@@ -74,7 +74,7 @@ def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSc
         ups = 10 ** (scale - a.type.scale), 10 ** (scale - b.type.scale)
         return TotalFunctionNode(type_, (a, b), partial(_compare_scaled, function, *ups))
     if a.type.is_symbolic and call.op not in ("==", "!="):
-        return TotalFunctionNode(type_, (a, b), partial(_compare_symbols, scope.symbols, function))
+        return TotalFunctionNode(type_, (a, b), partial(_compare_symbols, scope.symbols, function), sliceable=False)
     return TotalFunctionNode(type_, (a, b), partial(_compare_lanes, function))
 
 

@@ -65,6 +65,7 @@ class ComputedNode(BoundNode):
     def __init__(self, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope, strict: bool) -> None:
         nullable = expression.returns.nullable or (strict and any_nullable(arguments))
         super().__init__(expression.returns.optional(nullable), arguments, expression.kind != "total")
+        self.sliceable &= expression.kind in ("total", "lanes")
         self._arguments = tuple(arguments)
         self._function = expression.function
         self._options = expression.options

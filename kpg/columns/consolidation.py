@@ -7,6 +7,7 @@ packed into 64-bit words. Each lane takes the number of bits of the difference b
 The first of these methods that applies is used:
 
     few rows                              one kernel sorts positions by insertion
+    rows in order, each once              nothing to do: relations are often loaded in the order of their keys
     fewer possible words than rows        a table has an entry for each possible word; nothing is sorted
     row and diff fit into one word        the words are sorted, and hold rows and diffs
     row and sign fit, diffs are small     a row with diff ±k becomes k words that hold the row and the sign
@@ -18,6 +19,7 @@ Cost: one sort of n words, or less.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -34,7 +36,7 @@ from kpg.columns.exact_diffs import (
     without_digits,
 )
 from kpg.columns.output_buffer import allocate_block, release_unused
-from kpg.columns.updates import Ints, Updates, common_constant, concatenate, spread, trim
+from kpg.columns.updates import Ints, Updates, common_constant, concatenate, no_updates, spread, trim
 from kpg.kernels.consolidate_rows import (
     add_to_table,
     consolidate_few,
@@ -50,7 +52,15 @@ from kpg.kernels.consolidate_rows import (
     unpack_words,
     write_signed_words,
 )
-from kpg.kernels.sort_rows import append_positions, count_tied_rows, lane_bounds, pack_words, rank_words, sort_ties
+from kpg.kernels.sort_rows import (
+    append_positions,
+    count_tied_rows,
+    is_increasing,
+    lane_bounds,
+    pack_words,
+    rank_words,
+    sort_ties,
+)
 
 INSERTION_SORT_ROWS = 128  # up to this number of rows, one call of a kernel is faster than packing words
 WORD_BITS = 63  # usable bits of a word: one less than 64, so that words are never negative
@@ -91,6 +101,8 @@ def _consolidate_parts(parts: list[Updates]) -> Updates:
         return _consolidate_small(_join(parts), n) if n else parts[0]
     if len(parts) > 1:
         _align_constants(parts)
+    if parts[0].times.shape[1] == 1 and _is_increasing(parts):
+        return _without_zeros(_join(parts), n)
     row = _Fields([_row_blocks(part) for part in parts])
     width, constant = parts[0].diffs.shape[0], parts[0].diffs.shape[1] == 1
     if row.bits <= TABLE_BITS and 1 << row.bits <= n and width == 1:
@@ -120,6 +132,28 @@ def consolidate_dense(updates: Updates) -> Updates | None:
     row = _Fields([_row_blocks(updates)])
     dense = row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
     return _consolidate_in_table([updates], row) if dense else None
+
+
+def _is_increasing(parts: list[Updates]) -> bool:
+    """Return whether the data of all parts, one after the other, are sorted and without repetition."""
+    for before, after in pairwise(parts):
+        if before.data[:, -1].tolist() >= after.data[:, 0].tolist():
+            return False
+    return all(is_increasing(part.data) for part in parts)
+
+
+def _without_zeros(updates: Updates, n: int) -> Updates:
+    """Return sorted updates of distinct rows without those whose diff is zero."""
+    data, diffs = updates.data, updates.diffs
+    nonzero = diffs.any(axis=0)
+    if not nonzero.any():
+        return no_updates(updates.lanes, updates.depth, updates.width)
+    if not nonzero.all():
+        kept = np.flatnonzero(nonzero)
+        data, diffs, n = data.take(kept, axis=1), diffs.take(kept, axis=1), len(kept)
+    elif data.base is not None and data.base.size > data.size:
+        data = data.copy()  # a batch must not keep the other lanes of a larger block alive
+    return Updates(data, updates.times, shrink_block(diffs, n))
 
 
 def _join(parts: list[Updates]) -> Updates:

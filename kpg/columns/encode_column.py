@@ -9,7 +9,7 @@ Python code for each value. "The lane" of a type of several lanes is a block int
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -25,6 +25,7 @@ from kpg.columns.unfit_values import show
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
+SLICE_ROWS = 1 << 15  # rows converted at a time, so that all steps of a conversion find them in the cache
 _NoneType = type(None)
 _CONVERSION_ERRORS: Final = (pa.ArrowException, OverflowError, SchemaMismatch, ValueError)
 
@@ -70,11 +71,11 @@ def _encode_plain(type_: Type, values: Sequence[Any], symbols: Symbols) -> Ints 
 
 def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints, start: int = 0) -> None:
     """Write the lane of an Arrow array or chunked array to `out`; errors count rows from `start`."""
-    if isinstance(array, pa.ChunkedArray):
+    if isinstance(array, pa.ChunkedArray) or (len(array) > SLICE_ROWS and not type_.is_symbolic):
         offset = 0
-        for chunk in array.chunks:
-            encode_arrow(type_, chunk, name, symbols, out[..., offset : offset + len(chunk)], start + offset)
-            offset += len(chunk)
+        for part in array.chunks if isinstance(array, pa.ChunkedArray) else _slices(array):
+            encode_arrow(type_, part, name, symbols, out[..., offset : offset + len(part)], start + offset)
+            offset += len(part)
         return
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -97,7 +98,14 @@ def encode_arrow(type_: Type, array: Any, name: str, symbols: Symbols, out: Ints
         row = _first_unfit_row(type_, array, symbols)
         refuse(name, start + row, f"{_shown(array, row)} is not {type_}: {_reason(error)}", _hint(error))
     _check_limits(type_, lane, null, name, start)
-    out[:] = lane if null is None else np.where(null, NULL, lane)
+    out[:] = lane
+    if null is not None:
+        out[..., null] = NULL
+
+
+def _slices(array: Any) -> Iterator[Any]:
+    for start in range(0, len(array), SLICE_ROWS):
+        yield array.slice(start, SLICE_ROWS)
 
 
 def _accepts(type_: Type, source: pa.DataType) -> bool:
@@ -115,8 +123,8 @@ def _check_limits(type_: Type, lane: Ints, null: npt.NDArray[np.bool_] | None, n
         _check_dictionary_nulls(type_, lane, null, name, start)
         return
     low, high = type_.limits()
-    if low == NULL:  # every lane value is a value
-        return
+    if low == NULL or (null is None and low <= lane.min() and lane.max() <= high):
+        return  # every lane value is a value, or all of these are
     outside = (lane < low) | (lane > high)
     if null is not None:
         outside &= ~null

@@ -15,10 +15,13 @@ from kpg.columns.exact_diffs import narrow
 from kpg.columns.updates import Ints, Updates
 
 
+MASKED_ROWS = 256  # up to this number of rows, a mask is faster than positions, which are gathered lane by lane
+
+
 def keep(updates: Updates, mask: npt.NDArray[np.bool_]) -> Updates:
     """Return the updates where `mask` is true."""
     return Updates(
-        np.ascontiguousarray(updates.data[:, mask]),
+        _gather(updates.data, np.flatnonzero(mask)) if len(mask) > MASKED_ROWS else _masked(updates.data, mask),
         updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, mask]),
         updates.diffs if updates.diffs.shape[1] == 1 else narrow(np.ascontiguousarray(updates.diffs[:, mask])),
     )
@@ -49,3 +52,15 @@ def reorder_lanes(updates: Updates, lanes: list[int]) -> Updates:
     if lanes == sorted(lanes):
         return updates
     return updates.with_data(np.ascontiguousarray(updates.data[lanes]))
+
+
+def _masked(data: Ints, mask: npt.NDArray[np.bool_]) -> Ints:
+    return np.ascontiguousarray(data[:, mask])
+
+
+def _gather(data: Ints, rows: Ints) -> Ints:
+    """Return some columns of a block; its lanes need not be adjacent in memory."""
+    out = np.empty((data.shape[0], len(rows)), np.int64)
+    for lane in range(data.shape[0]):
+        data[lane].take(rows, out=out[lane], mode="clip")  # "clip" avoids the copy that checking indices would need
+    return out

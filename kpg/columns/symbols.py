@@ -19,6 +19,7 @@ from itertools import compress
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -37,6 +38,8 @@ _BYTES = bytes  # inside Symbols, `bytes` is the property
 _FREE = object()  # marks a free entry of the table
 _MAX_CHUNK_BYTES = 2**31 - 1  # the limit of Arrow's 32-bit offsets
 _SAMPLE_ROWS = 16_384  # rows in the sample that decides whether values repeat
+_ASCII_CODES = 128
+_MIN_LETTERS = 64  # fewer texts are cheap in any way
 _ENTRY_BYTES = 200  # an estimate of Python's string, dict and list entries, text excluded
 
 
@@ -117,11 +120,17 @@ class Symbols:
         if not pa.types.is_dictionary(array.type):
             if not (is_arrow_text(array.type) or is_arrow_bytes(array.type)):
                 raise SchemaMismatch(f"a string or binary column cannot hold {array.type}")
-            large = array.cast(pa.large_string() if is_arrow_text(array.type) else pa.large_binary())
-            if _mostly_distinct(large):  # a dictionary would not pay
-                values = _python_values(large)
-                return self._intern_list(values) if large.null_count else self._intern_distinct(values)
-            array = large.dictionary_encode()
+            if len(array) >= _MIN_LETTERS and (letters := single_letters(array)) is not None:
+                return self._intern_letters(letters)
+            if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+                array = array.cast(pa.large_string() if is_arrow_text(array.type) else pa.large_binary())
+            if _mostly_distinct(array):  # a dictionary would not pay
+                values = _python_values(array)
+                return self._intern_list(values) if array.null_count else self._intern_distinct(values)
+            array = array.dictionary_encode()
+            if not array.null_count:  # every value of the dictionary is used
+                ids = self._intern_list(_python_values(array.dictionary))
+                return ids.take(array.indices.to_numpy())  # type: ignore[no-any-return]
         indices = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
         used = np.zeros(len(array.dictionary) + 1, np.bool_)  # the last entry stands for null
         used[indices] = True
@@ -133,6 +142,14 @@ class Symbols:
         ids[chosen] = self._intern_list(_python_values(values))
         mapped: Ints = ids[indices]
         return mapped
+
+    def _intern_letters(self, letters: npt.NDArray[np.uint8]) -> Ints:
+        """Return the ids of texts of one ASCII character each."""
+        used = np.zeros(_ASCII_CODES, np.bool_)
+        used[letters] = True
+        ids = np.zeros(_ASCII_CODES, np.int64)
+        ids[used] = self._intern_list(list(map(chr, np.flatnonzero(used).tolist())))
+        return ids.take(letters)
 
     def intern_one(self, value: Value) -> int:
         """Return the id of one value."""
@@ -269,6 +286,18 @@ class Symbols:
         """An estimate of the memory of the table."""
         arrays = self._order.nbytes + self._hashes.nbytes + (0 if self._ranks is None else self._ranks.nbytes)
         return self._text_bytes + _ENTRY_BYTES * len(self._ids) + arrays
+
+
+def single_letters(array: Any) -> npt.NDArray[np.uint8] | None:
+    """Return the codes of an Arrow array of strings if each is one ASCII character, and none is null."""
+    if not pa.types.is_string(array.type) or array.null_count:
+        return None
+    _, offsets, text = array.buffers()
+    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
+    if ends[-1] - ends[0] != len(array) or (np.diff(ends) != 1).any():
+        return None
+    letters = np.frombuffer(text, np.uint8)[ends[0] : ends[-1]]
+    return letters if letters.max() < _ASCII_CODES else None
 
 
 def _size(value: Value) -> int:

@@ -50,6 +50,7 @@ class PerValueNode(BoundNode):
         code: int = 0,
     ) -> None:
         super().__init__(type_, arguments, code != 0)
+        self.sliceable = False
         self._arguments = tuple(arguments)
         self._function = function
         self._scope = scope

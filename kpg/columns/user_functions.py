@@ -57,6 +57,7 @@ class UserFunctionNode(BoundNode):
 
     def __init__(self, type_: Type, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> None:
         super().__init__(type_, arguments, True)
+        self.sliceable = False
         self._expression = expression
         self._arguments = tuple(arguments)
         self._scope = scope

@@ -48,6 +48,19 @@ def pack_words(block, low, drop, mask, shift, first, words):
 
 
 @jit
+def is_increasing(block):
+    """Return 1 if each column is greater than the one before, lane by lane from the first; else 0."""
+    lanes, n = block.shape
+    for i in range(1, n):
+        lane = 0
+        while lane < lanes and block[lane, i] == block[lane, i - 1]:
+            lane += 1
+        if lane == lanes or block[lane, i] < block[lane, i - 1]:
+            return 0
+    return 1
+
+
+@jit
 def append_positions(words, bits):
     """Shift each word to the left and put its position into the lowest bits."""
     for i in range(len(words)):
@@ -159,6 +172,7 @@ def examples() -> Iterator[Example]:
     """Yield each kernel that Python calls, with example arguments."""
     yield lane_bounds, (TABLE, COLUMN, COLUMN)
     yield pack_words, (TABLE, COLUMN, COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
+    yield is_increasing, (TABLE,)
     yield append_positions, (COLUMN, NUMBER)
     yield count_tied_rows, (COLUMN, NUMBER)
     yield rank_words, (COLUMN, NUMBER, TABLE)

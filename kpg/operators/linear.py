@@ -4,13 +4,14 @@
 
 A `Linear` operator runs a list of stages. Each stage is a function from updates to updates, and a chain of stages costs
 one step. Stages keep or advance times. A row on which an expression fails leaves through port 1 as an error row.
+Many rows pass through the stages in slices, so that what a stage computes is still in the cache for the next one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,13 @@ from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.memory_budget import reserve
 from kpg.columns.schema import Schema, slots_of
 from kpg.columns.selection import keep, take
-from kpg.columns.updates import Ints, Updates, spread
+from kpg.columns.updates import Ints, Updates, concatenate, spread
 from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.errors import KpgError, OverBudget
 from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
+
+SLICE_ROWS = 1 << 14  # a lane of a slice has 128 KiB, so that a handful of them fit the second-level cache
 
 
 class LinearStage(Protocol):
@@ -38,6 +41,10 @@ class LinearStage(Protocol):
     @property
     def width(self) -> int:
         """The width of the output diffs; 0 if it is that of the input."""
+
+    @property
+    def sliceable(self) -> bool:
+        """Whether slices of the rows cost no more than all of them at once. The lanes of a slice are not adjacent."""
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         """Return the output updates, and report failing rows to `fail`."""
@@ -55,6 +62,18 @@ class ErrorReport(Protocol):
         """Report updates of errors that have symbols already."""
 
 
+# Returns the updates to send, given the outputs of the stages for the slices of one message.
+Collector: TypeAlias = Callable[[Iterator[Updates], ErrorReport], Iterator[Updates]]
+
+
+def concatenate_outputs(outputs: Iterator[Updates], fail: ErrorReport) -> Iterator[Updates]:
+    """Yield all outputs as one."""
+    parts = [part for part in outputs if len(part)]
+    if parts:
+        whole = concatenate(parts)
+        yield whole if whole.data.flags.c_contiguous else whole.with_data(np.ascontiguousarray(whole.data))
+
+
 class InfallibleStage:
     """A stage that never fails and does not change the width of diffs."""
 
@@ -68,6 +87,10 @@ class InfallibleStage:
     def width(self) -> int:
         return 0
 
+    @property
+    def sliceable(self) -> bool:
+        return True
+
 
 class Linear(Operator):
     """A chain of stages as one operator. Port 1 carries the errors of its fallible stages."""
@@ -78,25 +101,40 @@ class Linear(Operator):
         stages: Sequence[LinearStage],
         failures: ErrorRows | None = None,
         schemas: Sequence[Schema] = (),
+        collector: Collector | None = None,
     ) -> None:
         super().__init__(name)
         self.stages = tuple(stages)
+        self.collector = collector or concatenate_outputs
         self.failures = failures
         self._schemas = tuple(schemas)  # of the input of each stage
         self._stage = 0  # the index of the stage in progress
         self._times: Times = ()  # of the message in progress
+        self._sliceable = all(stage.sliceable for stage in stages)
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
             self._times = message.times
             for updates in updates_of(message.payload):
-                for index, stage in enumerate(self.stages):
-                    if len(updates):
-                        self._stage = index
-                        updates = stage.apply(updates, self)
-                if len(updates):
-                    self.send(updates, message.times)
+                for output in self.collector(self._outputs(updates), self):
+                    if len(output):
+                        self.send(output, message.times)
         return False
+
+    def _outputs(self, updates: Updates) -> Iterator[Updates]:
+        """Yield the output of the stages for each slice of the updates."""
+        if len(updates) <= 2 * SLICE_ROWS or not self._sliceable:
+            yield self._run(updates)
+            return
+        for start in range(0, len(updates), SLICE_ROWS):
+            yield self._run(view_of(updates, start, start + SLICE_ROWS))
+
+    def _run(self, updates: Updates) -> Updates:
+        for index, stage in enumerate(self.stages):
+            if len(updates):
+                self._stage = index
+                updates = stage.apply(updates, self)
+        return updates
 
     def report_rows(
         self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], Failure | str]
@@ -112,6 +150,15 @@ class Linear(Operator):
     def report_errors(self, updates: Updates) -> None:
         """Send updates of errors."""
         self.send(updates, self._times, port=1)
+
+
+def view_of(updates: Updates, start: int, end: int) -> Updates:
+    """Return some consecutive updates. The data are not copied, so their lanes are not adjacent in memory."""
+    return Updates(
+        updates.data[:, start:end],
+        updates.times if updates.times.shape[1] == 1 else np.ascontiguousarray(updates.times[:, start:end]),
+        updates.diffs if updates.diffs.shape[1] == 1 else np.ascontiguousarray(updates.diffs[:, start:end]),
+    )
 
 
 def as_failure(reason: Failure | str) -> Failure:
@@ -144,6 +191,10 @@ class ComputeStage:
     @property
     def fallible(self) -> bool:
         return not self.silent and any(expression.fallible for expression in self.expressions)
+
+    @property
+    def sliceable(self) -> bool:
+        return all(expression.sliceable for expression in self.expressions)
 
     @property
     def read_lanes(self) -> list[int | None]:
@@ -182,6 +233,10 @@ class FilterStage:
     @property
     def fallible(self) -> bool:
         return self.expression.fallible and not self.silent
+
+    @property
+    def sliceable(self) -> bool:
+        return self.expression.sliceable
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         data = updates.data if self.lanes is None else np.ascontiguousarray(updates.data[slice(*self.lanes)])
@@ -242,6 +297,8 @@ class FlatMapStage:
 
     width = 0
 
+    sliceable = False  # the function may treat a batch as a whole
+
     @property
     def fallible(self) -> bool:
         return not self.silent
@@ -293,6 +350,10 @@ class DelayStage:
     @property
     def fallible(self) -> bool:
         return self.expression.fallible
+
+    @property
+    def sliceable(self) -> bool:
+        return self.expression.sliceable
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         result = self.expression.evaluate(updates.data)

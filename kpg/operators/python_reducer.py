@@ -79,6 +79,7 @@ class SplitFailuresStage:
 
     fallible = True
     width = 0
+    sliceable = True
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         failed = updates.data[self.lane] != NO_FAILURE

@@ -41,6 +41,7 @@ class IntoDiffStage:
         return tuple(slot for slot, type_ in self.columns if type_.kind == "float64" and isinstance(slot, int))
 
     fallible = False
+    sliceable = True
 
     @property
     def width(self) -> int:
@@ -89,6 +90,7 @@ class OutOfDiffStage:
 
     fallible = True
     width = 0
+    sliceable = True
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
         present = updates.data[self.key_lanes] != 0  # a group with a count of zero does not exist, even if sums remain

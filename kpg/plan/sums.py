@@ -15,8 +15,9 @@ from kpg.columns.schema import INT64, Schema
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Stream
 from kpg.operators.exact_float_sums import ExactSums, FloatColumn, MarkedGroupsStage, UnmarkedGroupsStage
+from kpg.operators.group_sums import SumGroups
 from kpg.operators.join import join
-from kpg.operators.linear import Linear
+from kpg.operators.linear import Linear, concatenate_outputs
 from kpg.operators.sums_in_diff import IntoDiffStage, OutOfDiffStage, SumColumn
 from kpg.operators.sweep import SUMS, Sweep
 from kpg.operators.tactic import ReplayTactic
@@ -41,7 +42,7 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     slots = [(rendered.schema.slots[rendered.schema.index(column)], type_) for column, type_ in types.items()]
     into = IntoDiffStage(lanes_of(node.keys), tuple(slots))
     keys = rendered.schema.select(node.keys)
-    exploded = _into_diff(renderer, rendered, into, keys)
+    exploded = _into_diff(renderer, rendered, into, keys, renderer.uses[node.input] == 1)
     arrangement = renderer.arrange_rendered(exploded, node.keys, f"arrange {', '.join(node.keys) or 'all'}")
     raw = keys.concat(_numbered("part", into.width))
     kinds = lane_kinds(types.values(), marked=bool(into.floats))
@@ -62,11 +63,25 @@ def render_sums(renderer: Renderer, node: nodes.ReduceNode) -> Rendered:
     return renderer.rendered(ordinary.stream.concat(exact.stream), node.schema, ordinary.loop)
 
 
-def _into_diff(renderer: Renderer, rendered: Rendered, into: IntoDiffStage, keys: Schema) -> Rendered:
+def _into_diff(renderer: Renderer, rendered: Rendered, into: IntoDiffStage, keys: Schema, private: bool) -> Rendered:
+    """Sum the rows of each message by group: in the operator that makes the rows, if no other node reads them."""
     depth = rendered.stream.depth
+    if private and not into.floats and _collects_sums(rendered.stream, into):
+        return Rendered(rendered.stream, keys, rendered.loop, into.width)
     ports = 2 if into.floats else 1
-    stream = renderer.dataflow.add(Linear("sum", [into]), [(rendered.stream, LocalPact())], depth=depth, ports=ports)
+    operator = Linear("sum", [], collector=SumGroups(into))
+    stream = renderer.dataflow.add(operator, [(rendered.stream, LocalPact())], depth=depth, ports=ports)
     return Rendered(stream, keys, rendered.loop, into.width)
+
+
+def _collects_sums(stream: Stream, into: IntoDiffStage) -> bool:
+    """Let a linear operator sum its rows; return False if another operator makes the stream."""
+    (operator, port), *others = stream.ports
+    if others or port or not isinstance(operator, Linear) or operator.collector is not concatenate_outputs:
+        return False
+    operator.name += "+sum"
+    operator.collector = SumGroups(into)
+    return True
 
 
 def _with_outliers(

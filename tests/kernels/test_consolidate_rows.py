@@ -68,9 +68,18 @@ def test_consolidate_matches_twin(rows, spread):
         assert_plain(got)
 
 
-@given(some_updates(), st.lists(st.tuples(st.integers(0, 90), st.booleans()), max_size=3), st.sampled_from([0, 128]))
-def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few):
-    """Each part has constant or varying times and diffs; some have no rows."""
+@given(
+    some_updates(),
+    st.lists(st.tuples(st.integers(0, 90), st.booleans()), max_size=3),
+    st.sampled_from([0, 128]),
+    st.sampled_from(["any", "sorted", "distinct"]),
+)
+def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few, order):
+    """Each part has constant or varying times and diffs; some have no rows. Rows may come in their order."""
+    if order != "any":
+        rows = sorted(rows)
+    if order == "distinct":
+        rows = [row for place, row in enumerate(rows) if place == 0 or row[0] != rows[place - 1][0]]
     if rows:
         nothing = in_columns(rows[:1])
         ends = [0, *sorted(min(at, len(rows)) for at, _ in cuts), len(rows)]

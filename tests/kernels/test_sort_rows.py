@@ -8,6 +8,7 @@ from kpg.kernels.sort_rows import (
     MAX_COMPARED_TIE_ROWS,
     append_positions,
     count_tied_rows,
+    is_increasing,
     lane_bounds,
     merge_sort,
     pack_words,
@@ -33,6 +34,12 @@ def test_bounds_are_least_and_greatest(rows):
     low, high = np.empty(len(rows[0]), np.int64), np.empty(len(rows[0]), np.int64)
     lane_bounds(twins.block(rows, len(rows[0])), low, high)
     assert list(zip(low.tolist(), high.tolist(), strict=True)) == twins.lane_bounds(rows)
+
+
+@given(st.integers(0, 3).flatmap(lambda lanes: tables(EXTREME, lanes)), st.booleans())
+def test_rows_increase_if_each_is_greater_than_the_one_before(rows, in_order):
+    rows = sorted(set(rows)) if in_order else rows
+    assert is_increasing(twins.block(rows, len(rows[0]))) == twins.is_increasing(rows)
 
 
 @given(tables(EXTREME, 2), st.integers(1, 30), st.integers(1, 30), st.booleans())

@@ -161,6 +161,7 @@ class ColumnType(ABC):
     def encode_arrow(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
         """Return the lane of an Arrow array of an accepted type; null rows may hold anything, the caller fills them.
 
+        The caller copies the lane and makes it int64, so it may be a view of the array, and of smaller integers.
         Raise an ArrowException, ValueError, OverflowError or SchemaMismatch if some value does not fit.
         """
 

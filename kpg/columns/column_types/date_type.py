@@ -71,8 +71,7 @@ class DateType(ColumnType):
         return NO_PARAMETERS if pa.types.is_date(source) else None
 
     def encode_arrow(self, type_: Type, array: Any, symbols: Symbols) -> Ints:
-        days = fixed_width_values(array.cast(pa.date32()).cast(pa.int32()))
-        return days.astype(np.int64)  # type: ignore[no-any-return]
+        return fixed_width_values(array.cast(pa.date32()).cast(pa.int32()))  # type: ignore[no-any-return]
 
     def decode_arrow(self, type_: Type, lane: Ints, symbols: Symbols) -> Any:
         null = null_mask(type_, lane)

@@ -176,7 +176,10 @@ class DecimalType(ColumnType):
 def _words_of(array: Any, scale: int) -> tuple[Any, Any]:
     """Return the lower and the upper 64 bits of numbers times 10**scale, 0 where null."""
     digits = pa.decimal128(MAX_DIGITS, scale)
-    exact = pc.fill_null(array.cast(digits), pa.scalar(Decimal(0), digits))
+    is_exact = pa.types.is_decimal128(array.type) and array.type.scale == scale
+    exact = array if is_exact else array.cast(digits)
+    if exact.null_count:
+        exact = pc.fill_null(exact, pa.scalar(Decimal(0), exact.type))
     words = np.frombuffer(exact.buffers()[1], np.int64)[2 * exact.offset : 2 * (exact.offset + len(exact))]
     return words[0::2], words[1::2]
 

@@ -33,7 +33,15 @@ from kpg.testing.kernel_twins.one_pass_corrections_twin import (
 )
 from kpg.testing.kernel_twins.partition_rows_twin import mix64, owner_of_key, partition_rows, worker_of_hash
 from kpg.testing.kernel_twins.row_tuples import Row, Update, block, columns, offsets, rows, sorted_rows, updates
-from kpg.testing.kernel_twins.sort_rows_twin import count_tied_rows, lane_bounds, pack_words, rank_words, sort_columns
+from kpg.testing.kernel_twins.sort_rows_twin import (
+    count_tied_rows,
+    is_increasing,
+    lane_bounds,
+    pack_words,
+    rank_words,
+    sort_columns,
+)
+from kpg.testing.kernel_twins.sum_groups_twin import number_groups, parts_of, sum_groups
 from kpg.testing.kernel_twins.sweep_totals_twin import presence_changes, running_totals, sums_changes
 from kpg.testing.kernel_twins.union_find_twin import connect
 from kpg.testing.kernel_twins.wide_arithmetic_twin import add_wide, divide_wide, multiply_wide
@@ -65,6 +73,7 @@ __all__ = [
     "insert_sums",
     "key_history",
     "keys_with_changed_minimum",
+    "is_increasing",
     "lane_bounds",
     "locate_keys",
     "match_rows",
@@ -74,9 +83,11 @@ __all__ = [
     "multiply_wide",
     "move_columns",
     "new_keys",
+    "number_groups",
     "offsets",
     "one_pass_corrections",
     "owner_of_key",
+    "parts_of",
     "pack_words",
     "partition_rows",
     "presence",
@@ -90,6 +101,7 @@ __all__ = [
     "sorted_rows",
     "split_times",
     "sum_diffs",
+    "sum_groups",
     "sums",
     "sums_changes",
     "Target",

@@ -38,3 +38,8 @@ def rank_words(words: Sequence[int]) -> list[int]:
 def sort_columns(block: Ints, first: int, end: int, numbers: Sequence[int]) -> list[int]:
     """Return column numbers sorted by the lanes from `first` to `end`; equal columns keep their order."""
     return sorted(numbers, key=lambda i: tuple(block[first:end, i]))
+
+
+def is_increasing(rows: list[tuple[int, ...]]) -> bool:
+    """Return whether each row is greater than the one before."""
+    return all(before < after for before, after in zip(rows, rows[1:], strict=False))
