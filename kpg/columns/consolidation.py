@@ -37,6 +37,7 @@ from kpg.columns.exact_diffs import (
 )
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.updates import Ints, Updates, common_constant, concatenate, no_updates, spread, trim
+from kpg.columns.word_order import sort_words
 from kpg.kernels.consolidate_rows import (
     add_to_table,
     consolidate_few,
@@ -276,6 +277,12 @@ class _Output:
         else:
             self.words = self.data[-1] if self.data.shape[0] else np.empty(n, np.int64)
 
+    def scratch(self) -> Ints | None:
+        """Return memory as long as the words that is not used before rows are unpacked, if there is some."""
+        if self.timed:
+            return self.data[0] if self.data.shape[0] else None
+        return self.data[0] if self.data.shape[0] > 1 else None
+
     def unpack(self, kept: int, fields: Ints, diffs: Ints) -> Updates:
         """Return the updates of the first `kept` words, with the given diffs."""
         lanes = self.data.shape[0]
@@ -324,7 +331,7 @@ def _consolidate_counts(parts: list[Updates], n: int, row: _Fields) -> Updates:
     out = _Output(parts[0], n)
     _pack([_row_blocks(part) for part in parts], fields, out.words)
     parts.clear()
-    out.words.sort()
+    sort_words(out.words, 0, row.bits, out.scratch())
     kept, diffs = _count(out.words, diff)
     return out.unpack(kept, fields, diffs)
 
@@ -345,7 +352,7 @@ def _consolidate_packed(parts: list[Updates], n: int, both: _Fields, diff_bits: 
     out = _Output(parts[0], n)
     _pack([(*_row_blocks(part), part.diffs) for part in parts], fields, out.words)
     parts.clear()
-    out.words.sort()
+    sort_words(out.words, diff_bits, both.bits, out.scratch())
     diff = fields[:, -width:].copy()
     sums = allocate_block(width, count_distinct(out.words, diff_bits))
     kept = sum_words(out.words, diff_bits, diff[0], diff[2], diff[3], sums)
@@ -358,7 +365,7 @@ def _consolidate_signed(updates: Updates, n: int, row: _Fields, total: int) -> U
     words, out = np.empty(n, np.int64), _Output(updates, total)
     _pack([_row_blocks(updates)], fields, words)
     write_signed_words(words, updates.diffs[0], out.words)
-    out.words.sort()
+    sort_words(out.words, 1, row.bits + 1, out.scratch())
     sums = allocate_block(1, total)
     kept = sum_signed_words(out.words, sums)
     fields[3] += 1
@@ -412,7 +419,7 @@ def _sort_positions(updates: Updates, n: int, row: _Fields) -> tuple[Ints, Ints,
             zero, mask, shift = np.array([[0], [-1], [space]], np.int64)
             pack_words(ranks, zero, zero, mask, shift, 0, words)
         append_positions(words, position_bits)
-        words.sort()
+        sort_words(words, position_bits, WORD_BITS, ranks[0])
         start += space
         fields[3] += position_bits
         if start >= row.bits:

@@ -153,6 +153,11 @@ def kernel_of(value: Any) -> Kernel | None:
     return value if isinstance(value, Kernel) else _OF_DISPATCHER.get(id(value))
 
 
+def uses_machine_code() -> bool:
+    """Return whether kernels run as machine code, however small their arguments are."""
+    return USAGE.mode == "compiled" or (USAGE.exceeded and USAGE.mode == "auto")
+
+
 def use_machine_code() -> None:
     """Load machine code from the next call of each kernel on, however small the work is."""
     if USAGE.mode == "auto":

@@ -33,7 +33,7 @@ from kpg.operators.sums_in_diff import IntoDiffStage
 
 MIN_SUMMED_ROWS = 256  # fewer rows are sorted in less time than a table takes to make
 FIRST_GROUPS = 1 << 8  # the capacity of a new table; it doubles
-SAMPLED_ROWS = 1 << 14  # after this number of rows, the groups must be fewer than half of the rows
+SAMPLED_ROWS = 1 << 17  # after this number of rows, a tenth of the rows must belong to groups that were there before
 MAX_COUNTED_ROWS = 1 << 29  # each row adds less than 2^32 to a sum, so that sums stay below 2^61
 UNSIGNED_BIAS = 1 << 31  # the lane of a uint64 is the number minus 2^63: 2^31 in the upper part
 
@@ -124,7 +124,7 @@ class MessageSums:
         data = np.ascontiguousarray(rows.data)
         groups = self._table.groups_of(data, self._key_lanes)
         self._table.add(data, rows.diffs, groups, self._into.columns)
-        if self._rows >= SAMPLED_ROWS and 2 * self._table.count > self._rows:
+        if self._rows >= SAMPLED_ROWS and 10 * self._table.count > 9 * self._rows:
             self._gave_up = True
             yield from self.finish()
 

@@ -32,6 +32,7 @@ from kpg.testing.kernel_twins.one_pass_corrections_twin import (
     one_pass_corrections,
 )
 from kpg.testing.kernel_twins.partition_rows_twin import mix64, owner_of_key, partition_rows, worker_of_hash
+from kpg.testing.kernel_twins.radix_sort_twin import radix_sort
 from kpg.testing.kernel_twins.row_tuples import Row, Update, block, columns, offsets, rows, sorted_rows, updates
 from kpg.testing.kernel_twins.sort_rows_twin import (
     count_tied_rows,
@@ -92,6 +93,7 @@ __all__ = [
     "partition_rows",
     "presence",
     "presence_changes",
+    "radix_sort",
     "rank_words",
     "read_as_of",
     "Row",
