@@ -20,7 +20,6 @@ Cost: one sort of n words, or less.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from kpg.columns.exact_diffs import (
     without_digits,
 )
 from kpg.columns.output_buffer import allocate_block, release_unused
+from kpg.columns.packed_rows import WORD_BITS, Blocks, Fields, pack_rows
 from kpg.columns.updates import Ints, Updates, common_constant, concatenate, no_updates, spread, trim
 from kpg.columns.word_order import sort_words
 from kpg.kernels.consolidate_rows import (
@@ -57,14 +57,12 @@ from kpg.kernels.sort_rows import (
     append_positions,
     count_tied_rows,
     is_increasing,
-    lane_bounds,
     pack_words,
     rank_words,
     sort_ties,
 )
 
 INSERTION_SORT_ROWS = 128  # up to this number of rows, one call of a kernel is faster than packing words
-WORD_BITS = 63  # usable bits of a word: one less than 64, so that words are never negative
 TABLE_BITS = 22  # the table has at most 2^22 entries; a larger one does not fit the cache, and sorting is faster
 
 
@@ -104,7 +102,7 @@ def _consolidate_parts(parts: list[Updates]) -> Updates:
         _align_constants(parts)
     if parts[0].times.shape[1] == 1 and _is_increasing(parts):
         return _without_zeros(_join(parts), n)
-    row = _Fields([_row_blocks(part) for part in parts])
+    row = Fields([_row_blocks(part) for part in parts])
     width, constant = parts[0].diffs.shape[0], parts[0].diffs.shape[1] == 1
     if row.bits <= TABLE_BITS and 1 << row.bits <= n and width == 1:
         return _consolidate_in_table(parts, row)
@@ -130,7 +128,7 @@ def consolidate_dense(updates: Updates) -> Updates | None:
     """
     if mass(updates) > MAX_MASS:
         return None
-    row = _Fields([_row_blocks(updates)])
+    row = Fields([_row_blocks(updates)])
     dense = row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
     return _consolidate_in_table([updates], row) if dense else None
 
@@ -182,81 +180,6 @@ def _align_constants(parts: list[Updates]) -> None:
         )
         for part in parts
     ]
-
-
-Blocks: TypeAlias = tuple[Ints, ...]  # of equal length; the lanes of the first block are the most significant
-
-
-class _Fields:
-    """The least value and the width in bits of each lane of some blocks, most significant first."""
-
-    __slots__ = ("lows", "widths", "bits")
-
-    def __init__(self, parts: list[Blocks]) -> None:
-        lows, highs = zip(*[_lane_bounds(blocks) for blocks in parts], strict=True)
-        self.lows = list(map(min, zip(*lows, strict=True)))
-        most = map(max, zip(*highs, strict=True))
-        self.widths = [(high - low).bit_length() for low, high in zip(self.lows, most, strict=True)]
-        self.bits = sum(self.widths)
-
-    def followed_by(self, parts: list[Blocks]) -> _Fields:
-        """Return these lanes, followed by those of other blocks of the same rows."""
-        fields = _Fields(parts)
-        fields.lows = self.lows + fields.lows
-        fields.widths = self.widths + fields.widths
-        fields.bits += self.bits
-        return fields
-
-    def whole(self) -> Ints:
-        """Return low, drop, mask and shift of each lane for words that hold all bits: int64[4, lanes]."""
-        shifts = []
-        at = self.bits
-        for width in self.widths:
-            at -= width
-            shifts.append(at)
-        masks = [(1 << width) - 1 for width in self.widths]
-        return np.array([self.lows, [0] * len(shifts), masks, shifts], np.int64)
-
-    def window(self, start: int, space: int) -> Ints:
-        """Return the same for words that hold `space` bits from bit `start` on."""
-        columns = []
-        end = start + space
-        at = 0
-        for low, width in zip(self.lows, self.widths, strict=True):
-            first, last = max(at, start), min(at + width, end)
-            bits = max(0, last - first)
-            columns.append((low, at + width - last, (1 << bits) - 1, end - last) if bits else (low, 0, 0, 0))
-            at += width
-        return np.array(columns, np.int64).reshape(len(columns), 4).T.copy()
-
-    def whole_in(self, window: Ints) -> list[bool]:
-        """Return for each lane whether the window holds all of its bits."""
-        return [mask == (1 << width) - 1 for mask, width in zip(window[2].tolist(), self.widths, strict=True)]
-
-
-def _lane_bounds(blocks: Blocks) -> tuple[list[int], list[int]]:
-    """Return the least and greatest value of each lane, as Python ints: their difference may exceed 64 bits."""
-    low: list[int] = []
-    high: list[int] = []
-    for block in blocks:
-        ends = np.empty((2, block.shape[0]), np.int64)
-        lane_bounds(block, ends[0], ends[1])
-        low += ends[0].tolist()
-        high += ends[1].tolist()
-    return low, high
-
-
-def _pack(parts: list[Blocks], fields: Ints, words: Ints) -> None:
-    """Write the words of the rows of each part, part by part."""
-    begin = 0
-    for blocks in parts:
-        at, first = 0, 1
-        part_words = words[begin : begin + blocks[0].shape[1]]
-        for block in blocks:
-            pack_words(block, fields[0, at:], fields[1, at:], fields[2, at:], fields[3, at:], first, part_words)
-            at += block.shape[0]
-            first = 0
-        begin += len(part_words)
 
 
 def _row_blocks(updates: Updates) -> Blocks:
@@ -313,7 +236,7 @@ def _consolidate_small(updates: Updates, n: int) -> Updates:
     return Updates(trim(out_data, kept), shrink_block(out_times, kept), shrink_block(out_diffs, kept))
 
 
-def _consolidate_in_table(parts: list[Updates], row: _Fields) -> Updates:
+def _consolidate_in_table(parts: list[Updates], row: Fields) -> Updates:
     """Consolidate where there are at most as many possible words as rows: count in a table."""
     fields = row.whole()
     table = np.zeros(1 << row.bits, np.int64)
@@ -325,11 +248,11 @@ def _consolidate_in_table(parts: list[Updates], row: _Fields) -> Updates:
     return out.unpack(kept, fields, sums)
 
 
-def _consolidate_counts(parts: list[Updates], n: int, row: _Fields) -> Updates:
+def _consolidate_counts(parts: list[Updates], n: int, row: Fields) -> Updates:
     """Consolidate where the diff is constant and a row fits into a word: sort and count."""
     fields, diff = row.whole(), parts[0].diffs
     out = _Output(parts[0], n)
-    _pack([_row_blocks(part) for part in parts], fields, out.words)
+    pack_rows([_row_blocks(part) for part in parts], fields, out.words)
     parts.clear()
     sort_words(out.words, 0, row.bits, out.scratch())
     kept, diffs = _count(out.words, diff)
@@ -346,11 +269,11 @@ def _count(words: Ints, diff: Ints) -> tuple[int, Ints]:
     return kept, diffs
 
 
-def _consolidate_packed(parts: list[Updates], n: int, both: _Fields, diff_bits: int) -> Updates:
+def _consolidate_packed(parts: list[Updates], n: int, both: Fields, diff_bits: int) -> Updates:
     """Consolidate where a row and its diff fit into a word."""
     fields, width = both.whole(), parts[0].diffs.shape[0]
     out = _Output(parts[0], n)
-    _pack([(*_row_blocks(part), part.diffs) for part in parts], fields, out.words)
+    pack_rows([(*_row_blocks(part), part.diffs) for part in parts], fields, out.words)
     parts.clear()
     sort_words(out.words, diff_bits, both.bits, out.scratch())
     diff = fields[:, -width:].copy()
@@ -359,11 +282,11 @@ def _consolidate_packed(parts: list[Updates], n: int, both: _Fields, diff_bits: 
     return out.unpack(kept, fields, sums)
 
 
-def _consolidate_signed(updates: Updates, n: int, row: _Fields, total: int) -> Updates:
+def _consolidate_signed(updates: Updates, n: int, row: Fields, total: int) -> Updates:
     """Consolidate where a row and a sign fit into a word and diffs are small: repeat words, `total` in all."""
     fields = row.whole()
     words, out = np.empty(n, np.int64), _Output(updates, total)
-    _pack([_row_blocks(updates)], fields, words)
+    pack_rows([_row_blocks(updates)], fields, words)
     write_signed_words(words, updates.diffs[0], out.words)
     sort_words(out.words, 1, row.bits + 1, out.scratch())
     sums = allocate_block(1, total)
@@ -382,7 +305,7 @@ def _consolidate_single_lane(updates: Updates) -> Updates:
     return Updates(np.empty((0, kept), np.int64), shrink_block(lane, kept), diffs)
 
 
-def _consolidate_by_position(updates: Updates, n: int, row: _Fields) -> Updates:
+def _consolidate_by_position(updates: Updates, n: int, row: Fields) -> Updates:
     """Consolidate where a row and its diff do not fit into a word: sort positions by leading bits."""
     data, times, diffs = updates.data, updates.times, updates.diffs
     words, fields, exact = _sort_positions(updates, n, row)
@@ -407,14 +330,14 @@ def _gather_rows(block: Ints, words: Ints, kept: int, mask: int, fields: Ints, w
     return out
 
 
-def _sort_positions(updates: Updates, n: int, row: _Fields) -> tuple[Ints, Ints, int]:
+def _sort_positions(updates: Updates, n: int, row: Fields) -> tuple[Ints, Ints, int]:
     """Return the sorted rows as words that end in a position, their fields, and 1 if equal fields mean equal rows."""
     position_bits = n.bit_length()
     words, ranks = np.empty(n, np.int64), np.empty((1, n), np.int64)
     space, start, rank_bits = WORD_BITS - position_bits, 0, 0
     while True:
         fields = row.window(start, space)
-        _pack([_row_blocks(updates)], fields, words)
+        pack_rows([_row_blocks(updates)], fields, words)
         if rank_bits:
             zero, mask, shift = np.array([[0], [-1], [space]], np.int64)
             pack_words(ranks, zero, zero, mask, shift, 0, words)

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from kpg.columns.exact_diffs import narrow
 from kpg.columns.updates import Ints, Updates
 
-
 MASKED_ROWS = 256  # up to this number of rows, a mask is faster than positions, which are gathered lane by lane
 
 

@@ -2,8 +2,8 @@
 
     radix_sort(words, scratch, low, high)      sorts by bits low … high - 1; words that agree there keep their order
 
-No word is negative, and `scratch` is as long as `words`. One pass counts the values of all digits; then each digit costs
-a pass that moves the words. Digits that all words share are skipped, and so is everything if the words are in order.
+No word is negative, and `scratch` is as long as `words`. One pass counts the values of all digits; then each digit
+costs a pass that moves the words. Digits that all words share are skipped. Words in order stay as they are.
 Cost: about two nanoseconds for each word and digit. NumPy's sort is slower for words of up to 50 bits: on some
 processors a little, on others five times. Twin: kpg.testing.kernel_twins.radix_sort_twin.
 """

@@ -116,7 +116,9 @@ class MessageSums:
     def add(self, rows: Updates) -> Iterator[Updates]:
         """Add rows. Yield the sums so far where these rows must not be added to them."""
         added = len(rows) * largest(rows.diffs)
-        if self._times is not None and (self._mass + added > MAX_COUNTED_ROWS or not np.array_equal(rows.times, self._times)):
+        if self._times is not None and (
+            self._mass + added > MAX_COUNTED_ROWS or not np.array_equal(rows.times, self._times)
+        ):
             yield from self.finish()
         if self._table is None:
             self._table, self._times = GroupTable(len(self._key_lanes), self._into.width), rows.times

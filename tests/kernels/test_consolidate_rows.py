@@ -131,7 +131,7 @@ def test_small_diffs_become_repeated_signed_words(rows, spread):
     weight = sum(abs(diff) for _, _, diff in rows)
     assert total == (weight if weight <= 2 * len(rows) else -1)
     if total > 0 and updates.diffs.shape[1] == len(rows):
-        row = ways._Fields([ways._row_blocks(updates)])
+        row = ways.Fields([ways._row_blocks(updates)])
         got = ways._consolidate_signed(updates, len(rows), row, total)
         assert twins.rows(got) == twins.consolidate([(data, time, (diff,)) for data, time, diff in rows])
         assert_plain(got)

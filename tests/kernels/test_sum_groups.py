@@ -31,7 +31,9 @@ def lanes_of(rows):
     """Return the lanes of rows: two of the key, one of the first number, two of the second."""
     narrow = [NULL if numbers[0] is None else numbers[0] for _, numbers, _ in rows]
     broad = [(NULL, NULL) if numbers[1] is None else wide.to_lanes(numbers[1]) for _, numbers, _ in rows]
-    return np.array([(*key, value, *pair) for (key, _, _), value, pair in zip(rows, narrow, broad, strict=True)]).T.copy()
+    return np.array(
+        [(*key, value, *pair) for (key, _, _), value, pair in zip(rows, narrow, broad, strict=True)]
+    ).T.copy()
 
 
 @given(rows, st.integers(1, 4), st.sampled_from([(0, 1), (1,), ()]))

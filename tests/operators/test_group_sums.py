@@ -69,7 +69,9 @@ def test_sums_of_groups_are_those_of_sorted_rows(rows, same_time, weights, keys,
     assert found.data.tolist() == expected.data.tolist()
     n = len(found)
     for block, other in ((found.times, expected.times), (found.diffs, expected.diffs)):
-        assert np.broadcast_to(block, (block.shape[0], n)).tolist() == np.broadcast_to(other, (other.shape[0], n)).tolist()
+        assert (
+            np.broadcast_to(block, (block.shape[0], n)).tolist() == np.broadcast_to(other, (other.shape[0], n)).tolist()
+        )
 
 
 def test_few_groups_leave_as_few_updates_and_many_leave_as_they_are():
