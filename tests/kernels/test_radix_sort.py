@@ -1,6 +1,7 @@
 """Words are sorted by digits as the twin sorts them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,3 +35,19 @@ def test_many_words_are_sorted_as_few_are(monkeypatch):
             found = values.copy()
             sort_words(found, 15, 48, scratch)
             assert (found == expected).all()
+
+
+@pytest.mark.parametrize("nanoseconds", [0.1, 10.0])
+def test_the_order_does_not_depend_on_the_speed_of_numpy(monkeypatch, nanoseconds):
+    """On a fast NumPy only narrow words are sorted by digits; on a slow one all are."""
+    monkeypatch.setattr(word_order, "numpy_nanoseconds", lambda: nanoseconds)
+    monkeypatch.setattr(word_order, "uses_machine_code", lambda: True)
+    sorted_by_digits = []
+    monkeypatch.setattr(
+        word_order, "radix_sort", lambda *arguments: (sorted_by_digits.append(1), radix_sort(*arguments))
+    )
+    words = np.random.default_rng(2).integers(0, 1 << 60, 1_000)
+    expected = np.sort(words)
+    sort_words(words, 0, 60)
+    assert words.tolist() == expected.tolist()
+    assert bool(sorted_by_digits) == (nanoseconds == 10.0)
