@@ -9,6 +9,7 @@ from kpg.errors import ProgramError
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.catalog.definition_store import has_definitions
 from kpg.sql.lower.lower_query import lower_query
+from kpg.sql.lower.plan_settings import using_settings
 from kpg.sql.parse.sql_statements import QueryStatement
 from kpg.sql.parse.statement_parser import parse_statements
 from kpg.sql.relational.relations import without_order
@@ -36,12 +37,14 @@ def execute(
 
 def collection_of(db: Database, text: str, values: Sequence[Any], parameters: Mapping[str, Any]) -> Collection:
     """Return the collection of a query."""
-    catalog = session_of(db).catalog
+    session = session_of(db)
+    catalog = session.catalog
     parsed = parse_statements(text)
     if len(parsed) != 1 or not isinstance(parsed[0], QueryStatement) or parsed[0].as_of is not None:
         raise ProgramError("db.query takes one SELECT, VALUES, TABLE or WITH", hint="Use db.sql for other statements.")
     query = without_order(bind_query(parsed[0].query, catalog, numbered(values) | dict(parameters)))
-    return lower_query(db, query, CatalogSources(catalog))
+    with using_settings(session.settings):
+        return lower_query(db, query, CatalogSources(catalog))
 
 
 def numbered(values: Sequence[Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import kpg
 from kpg.plan.node_traversal import dependencies_first
 from kpg.plan.nodes import ReduceNode
 from kpg.sql.lower.lower_query import lower_query
+from kpg.sql.lower.plan_settings import DEFAULT_SETTINGS, PlanSettings, using_settings
 from kpg.sql.relational import relations as r
 from kpg.sql.relational import scalars as s
 from kpg.sql.relational.relations import Query
@@ -24,22 +25,36 @@ Contents = dict[str, list[tuple[Any, ...]]]
 MAX_EXAMPLES = 40  # each installs a query, which takes longer than to answer it
 
 
-def check_standing(query: Query, epochs: list[Contents], joins: str = "auto") -> None:
-    """Compare the answer of a standing query with the oracle's, for tables with these contents one after another."""
+def check_standing(
+    query: Query, epochs: list[Contents], plans: PlanSettings = DEFAULT_SETTINGS, arranged: bool = False
+) -> None:
+    """Compare the answer of a standing query with the oracle's, for tables with these contents one after another.
+
+    `arranged` tables have the first epoch's rows and an index by each column before the query is planned.
+    """
     with kpg.open() as db:
         sources = {
             name: db.input(name, **dict.fromkeys(fields, "int64?"))  # type: ignore[arg-type]
             for name, fields in TABLES.items()
         }
-        answer = lower_query(db, query, sources, joins=joins).output()
         now: Contents = {name: [] for name in TABLES}
-        for contents in epochs:
+
+        def change(contents: Contents) -> None:
             for name, rows in contents.items():
                 gone, new = Counter(now[name]), Counter(rows)
                 sources[name].remove(list((gone - new).elements()))
                 sources[name].insert(list((new - gone).elements()))
                 now[name] = rows
             db.advance()
+
+        indexes: list[Any] = []  # which end with their handles
+        if arranged:
+            change(epochs[0])
+            indexes += [source.arrange(column) for source in sources.values() for column in source.schema.names]
+        with using_settings(plans):
+            answer = lower_query(db, query, sources).output()
+        for contents in epochs:
+            change(contents)
             oracle = RelationalOracle({name: (TABLES[name], rows) for name, rows in now.items()})
             try:
                 expected = Counter(oracle.rows(query.relation))
@@ -62,11 +77,16 @@ def test_a_lowered_query_answers_as_the_algebra_says(query: Query, epochs: list[
 
 
 @settings(max_examples=MAX_EXAMPLES)
-@given(joined_tables(), st.lists(TABLE_ROWS, min_size=2, max_size=3), st.sampled_from(["binary", "delta"]))
-def test_binary_and_delta_plans_of_a_join_answer_as_the_algebra_says(
-    query: Query, epochs: list[Contents], joins: str
+@given(
+    joined_tables(),
+    st.lists(TABLE_ROWS, min_size=2, max_size=3),
+    st.builds(PlanSettings, st.sampled_from(["auto", "binary", "delta"]), st.booleans()),
+    st.booleans(),
+)
+def test_every_plan_of_a_join_answers_as_the_algebra_says(
+    query: Query, epochs: list[Contents], plans: PlanSettings, arranged: bool
 ) -> None:
-    check_standing(query, epochs, joins)
+    check_standing(query, epochs, plans, arranged)
 
 
 def test_equal_parts_of_a_query_are_built_once() -> None:

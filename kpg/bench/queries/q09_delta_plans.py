@@ -15,12 +15,6 @@ from kpg.bench.tpch_answers import agree, duckdb_answer
 from kpg.bench.tpch_stream import TableChange
 from kpg.bench.tpch_views import create_streamed_tables, insert_all
 from kpg.opening import open as open_database
-from kpg.sql.bind.bind_statements import bind_query
-from kpg.sql.catalog.database_catalog import catalog_of
-from kpg.sql.lower.lower_query import lower_query
-from kpg.sql.parse.sql_statements import QueryStatement
-from kpg.sql.parse.statement_parser import parse_statements
-from kpg.sql.session.run_query import CatalogSources
 from kpg.sql.tpch.tpch_data import load_tables
 from kpg.sql.tpch.tpch_queries import columns_read, query_text
 from kpg.sql.tpch.tpch_tables import COLUMNS
@@ -61,10 +55,8 @@ def measure(run: Run, number: int, joins: str) -> None:
 
 def planned(db: Database, number: int, joins: str) -> Output:
     """Install a query with one kind of join plan."""
-    (statement,) = parse_statements(query_text(number), "query")
-    assert isinstance(statement, QueryStatement)
-    catalog = catalog_of(db)
-    return lower_query(db, bind_query(statement.query, catalog), CatalogSources(catalog), joins=joins).output(ANSWER)
+    db.sql(f"SET join_plans = {joins}")
+    return db.query(query_text(number)).output(ANSWER)
 
 
 def intermediate_rows(db: Database) -> int:

@@ -20,6 +20,7 @@ from kpg.sql.sql_states import with_sqlstate
 if TYPE_CHECKING:
     from kpg.api.contracts import Arrangement, Database, Output
     from kpg.columns.schema import Schema
+    from kpg.sql.lower.join_choice import JoinChoice
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class InstalledView:
     arrangement: Arrangement
     output: Output
     reads: frozenset[str]
+    joins: tuple[JoinChoice, ...] = ()  # how its joins were planned
 
 
 @dataclass(slots=True)

@@ -10,20 +10,25 @@ columns that the query reads, are arranged for this query.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from kpg.api.collection import Collection
 from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Named, Written
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
+from kpg.sql.lower.join_choice import KeptRows
 from kpg.sql.lower.join_graph import JoinGraph, equation
 from kpg.sql.lower.lower_rows import condition_of
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
-from kpg.sql.lower.table_arrangements import is_indexed_by, unfiltered
+from kpg.sql.lower.table_arrangements import is_indexed_by, table_key, unfiltered
 from kpg.sql.relational.scalars import Column, Scalar
 from kpg.sql.rewrites.join_conditions import columns_of
 from kpg.sql.rewrites.scalar_properties import can_fail
+
+ColumnPairs: TypeAlias = tuple[tuple[Column, Column], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class LookupStep:
     """One step of a pipeline: the relation that tuples are extended by, and the pairs of equal columns."""
 
     relation: int
-    keys: tuple[tuple[Column, Column], ...]  # a column of the tuples, and one of the relation
+    keys: ColumnPairs  # a column of the tuples, and one of the relation
 
 
 def can_be_delta(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> bool:
@@ -40,20 +45,42 @@ def can_be_delta(lowering: RelationLowering, graph: JoinGraph, lowered: list[Low
         return False
     if any(relation.rows.node.loops for relation in lowered):
         return False
-    return all(steps_of(graph, start) is not None for start in range(len(graph.relations)))
+    return all(steps_of(graph, lowered, start) is not None for start in range(len(graph.relations)))
 
 
-def needs_no_arrangement(graph: JoinGraph, lowered: list[LoweredRelation]) -> bool:
-    """Return whether every lookup of every pipeline finds an arrangement that exists."""
+def kept_by_deltas(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> KeptRows:
+    """Return what the pipelines keep: the rows of each relation for each key that has no arrangement yet."""
+    kept = KeptRows()
+    for relation, columns in lookups_of(graph, lowered):
+        own = lowered[relation]
+        if not is_indexed_by(own.rows.node, columns, is_alone(lowering)):
+            kept = kept.with_rows(lowering.estimates.rows(graph.relations[relation]), len(set(own.names.values())))
+    return kept
+
+
+def lookups_of(graph: JoinGraph, lowered: list[LoweredRelation]) -> set[tuple[int, tuple[str, ...]]]:
+    """Return each relation and key that some pipeline looks up."""
+    found = set()
     for start in range(len(graph.relations)):
-        for step in steps_of(graph, start) or ():
-            names = tuple(lowered[step.relation].names[own] for _, own in step.keys)
-            if not is_indexed_by(lowered[step.relation].rows.node, names):
-                return False
-    return True
+        for step in steps_of(graph, lowered, start) or ():
+            found.add((step.relation, tuple(lowered[step.relation].names[own] for _, own in step.keys)))
+    return found
 
 
-def steps_of(graph: JoinGraph, start: int) -> list[LookupStep] | None:
+def pipeline_texts(graph: JoinGraph, lowered: list[LoweredRelation], labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the order in which the changes of each relation are extended by the others."""
+    return tuple(
+        " → ".join([labels[start], *(labels[step.relation] for step in steps_of(graph, lowered, start) or ())])
+        for start in range(len(graph.relations))
+    )
+
+
+def is_alone(lowering: RelationLowering) -> bool:
+    """Return whether one worker has all rows, so that an arrangement also serves the first columns of its key."""
+    return lowering.db.is_single_worker
+
+
+def steps_of(graph: JoinGraph, lowered: list[LoweredRelation], start: int) -> list[LookupStep] | None:
     """Return the steps of the pipeline of one relation, most keys first; None if it does not reach all relations."""
     reached, steps = 1 << start, list[LookupStep]()
     while reached != (1 << len(graph.relations)) - 1:
@@ -64,12 +91,18 @@ def steps_of(graph: JoinGraph, start: int) -> list[LookupStep] | None:
             pairs = zip(graph.members(reached), graph.members(1 << number), strict=True)
             keys = tuple((mine[0], theirs[0]) for mine, theirs in pairs if mine and theirs)
             if keys and (best is None or len(keys) > len(best.keys)):
-                best = LookupStep(number, keys)
+                best = LookupStep(number, ordered_as_arranged(keys, lowered[number]))
         if best is None:
             return None
         steps.append(best)
         reached |= 1 << best.relation
     return steps
+
+
+def ordered_as_arranged(keys: ColumnPairs, relation: LoweredRelation) -> ColumnPairs:
+    """Return the pairs of a lookup in the order of the columns by which a table is arranged, others last."""
+    order = {name: at for at, name in enumerate(table_key(relation))}
+    return tuple(sorted(keys, key=lambda pair: order.get(relation.names[pair[1]], len(order))))
 
 
 def lower_delta_join(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> LoweredRelation:
@@ -101,7 +134,7 @@ class DeltaPipelineBuilder:
         rows = Collection(rows.db, nodes.DeltaSourceNode(rows.schema, frozenset(), rows.node))
         bound = LoweredRelation(rows, {column: self.names[column] for column in source.names})
         bound = self._filtered(bound, 0, 1 << self.start)
-        steps = steps_of(self.graph, self.start)
+        steps = steps_of(self.graph, self.lowered, self.start)
         assert steps is not None
         reached = 1 << self.start
         for position, step in enumerate(steps):
@@ -167,7 +200,7 @@ class DeltaPipelineBuilder:
         base, conditions = unfiltered(relation.rows.node)
         strict = step.relation > self.start
         key = tuple((self.names[mine], name) for (mine, _), name in zip(step.keys, columns, strict=True))
-        if is_indexed_by(base, columns):
+        if is_indexed_by(base, columns, is_alone(self.lowering)):
             return nodes.ExtenderSpec(base, key, strict), conditions, list(base.schema.names) if conditions else []
         kept = dict.fromkeys(relation.names.values())
         rows = relation.rows.select(*kept) if len(kept) < len(relation.rows.schema) else relation.rows

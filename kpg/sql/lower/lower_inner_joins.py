@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kpg.sql.lower.join_choice import DELTA_ADVANTAGE, JoinChoice, columns_kept, kept_by_tree, labels_of, tree_text
 from kpg.sql.lower.join_graph import JoinGraph, equation, graph_of
-from kpg.sql.lower.join_order import JoinOrder, JoinTree
-from kpg.sql.lower.lower_delta_joins import can_be_delta, lower_delta_join, needs_no_arrangement
+from kpg.sql.lower.join_order import IsArranged, JoinOrder, JoinTree
+from kpg.sql.lower.lower_delta_joins import can_be_delta, kept_by_deltas, lower_delta_join, pipeline_texts
 from kpg.sql.lower.lower_rows import condition_of
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.lower.planned_join import PlannedJoin
@@ -24,22 +25,45 @@ from kpg.sql.rewrites.scalar_properties import can_fail
 
 
 def lower_inner_join(lowering: RelationLowering, join: BoundJoin) -> LoweredRelation:
-    """Return the rows of a tree of inner joins."""
+    """Return the rows of a tree of inner joins, with the columns that the query reads."""
     graph = graph_of(join, lowering.is_shared)
     lowering.estimates.guess_tables(graph.relations, graph.classes)
     lowered = [lowering.lower(relation) for relation in graph.relations]
-
-    if can_be_delta(lowering, graph, lowered) and (
-        lowering.joins == "delta" or (lowering.joins == "auto" and needs_no_arrangement(graph, lowered))
-    ):
-        return lower_delta_join(lowering, graph, lowered)
+    read = frozenset(lowering.read[join])
 
     def is_arranged(relation: int, columns: frozenset[Column]) -> bool:
         return is_arranged_by(lowered[relation], columns)
 
-    order = JoinOrder(graph, lowering.estimates, is_arranged)
-    builder = JoinBuilder(lowering, graph, lowered, list(graph.terms))
-    return builder.finished(builder.build(order.tree()))
+    tree = JoinOrder(graph, lowering.estimates, is_arranged).tree()
+    choice = choose(lowering, graph, lowered, tree, is_arranged, read)
+    lowering.joins.append(choice)
+    if choice.kind == "delta":
+        return lower_delta_join(lowering, graph, lowered)
+    builder = JoinBuilder(lowering, graph, lowered, read, list(graph.terms))
+    return builder.finished(builder.build(tree))
+
+
+def choose(
+    lowering: RelationLowering,
+    graph: JoinGraph,
+    lowered: list[LoweredRelation],
+    tree: JoinTree,
+    is_arranged: IsArranged,
+    read: frozenset[Column],
+) -> JoinChoice:
+    """Return the kind of plan that the settings ask for, or that keeps less."""
+    labels = labels_of(graph.relations)
+    later = read.union(*map(columns_of, graph.terms))
+    binary = kept_by_tree(graph, tree, is_arranged, lambda relations: len(columns_kept(graph, relations, later)))
+    orders = (tree_text(tree, labels),)
+    wanted = lowering.settings.join_plans
+    if len(lowered) < 3 or wanted == "binary" or not can_be_delta(lowering, graph, lowered):
+        return JoinChoice("binary", orders, binary)
+    delta = kept_by_deltas(lowering, graph, lowered)
+    is_known = all(map(lowering.estimates.is_known, graph.relations))
+    if wanted == "delta" or delta.rows == 0 or (is_known and delta.nbytes * DELTA_ADVANTAGE < binary.nbytes):
+        return JoinChoice("delta", pipeline_texts(graph, lowered, labels), delta, binary)
+    return JoinChoice("binary", orders, binary, delta)
 
 
 @dataclass
@@ -49,6 +73,7 @@ class JoinBuilder:
     lowering: RelationLowering
     graph: JoinGraph
     lowered: list[LoweredRelation]
+    read: frozenset[Column]
     waiting: list[Scalar] = field(default_factory=list)
 
     def build(self, tree: JoinTree) -> LoweredRelation:
@@ -59,7 +84,14 @@ class JoinBuilder:
         keys = self._keys(tree.left, tree.right, left, right)
         ready = self._ready(tree)
         more, rest = split_condition(ready, tuple(left.names), tuple(right.names))
-        return PlannedJoin(self.lowering, left, right, (*keys, *more), rest).pairs
+        return self._narrowed(tree, PlannedJoin(self.lowering, left, right, (*keys, *more), rest).pairs)
+
+    def _narrowed(self, tree: JoinTree, pairs: LoweredRelation) -> LoweredRelation:
+        """Return pairs without the columns that nothing reads any more."""
+        later = self.read.union(*map(columns_of, self.waiting))
+        kept = columns_kept(self.graph, tree.relations, later)
+        chosen = [column for column in pairs.names if column in kept]
+        return pairs if len(chosen) == len(pairs.names) else pairs.keep(chosen)
 
     def finished(self, rows: LoweredRelation) -> LoweredRelation:
         """Return the rows on which the remaining terms are true."""

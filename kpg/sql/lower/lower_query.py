@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kpg.api.collection import Collection
 from kpg.columns.expression import Expression
+from kpg.plan.nodes import StreamNode
 from kpg.sql.lower.equal_plans import share_equal_plans
 from kpg.sql.lower.lower_aggregates import lower_aggregate
 from kpg.sql.lower.lower_function_scans import lower_function_scan
@@ -40,12 +41,14 @@ from kpg.sql.relational.relations import (
     VariableScan,
     without_order,
 )
+from kpg.sql.rewrites.prune_columns import columns_read
 from kpg.sql.rewrites.push_filters import parents_of
 from kpg.sql.rewrites.rewrite_query import rewrite_query
 from kpg.sql.rewrites.source_facts import QueryFacts, SourceFacts
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
+    from kpg.sql.lower.join_choice import JoinChoice
 
 LOWERINGS: Final[dict[type[BoundRelation], Any]] = {
     Scan: lower_scan,
@@ -69,18 +72,23 @@ def lower_query(
     sources: Mapping[str, Collection],
     *,
     keys: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-    joins: str = "auto",
     recursion: str = "auto",
+    choices: list[JoinChoice] | None = None,
 ) -> Collection:
     """Return the collection of a query. `keys` has the primary keys of sources that the engine does not know.
 
-    The collection has no order, and no columns that serve an order only.
+    The collection has no order, and no columns that serve an order only. `choices` receives the choices of join plans.
     """
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
     facts = facts_of(sources, keys)
     query = rewrite_query(without_order(query), facts)
-    lowering = RelationLowering(db, sources, table, facts, parents_of(query.relation), joins, recursion)
-    lowered = lowering.lower(query.relation)
+    relation = query.relation
+    lowering = RelationLowering(
+        db, sources, table, facts, parents_of(relation), columns_read(relation), recursion=recursion
+    )
+    lowered = lowering.lower(relation)
+    if choices is not None:
+        choices += lowering.joins
     values: dict[str, Expression] = {}
     for name, column in zip(query.names, query.relation.columns, strict=True):
         values[free_name(name, values)] = lowered.reference(column)
@@ -117,7 +125,8 @@ def _facts(source: Collection, key: tuple[str, ...]) -> SourceFacts:
     columns = zip(source.schema.names, source.schema.types, strict=True)
     not_null = frozenset(name for name, type_ in columns if not type_.nullable)
     known = key or getattr(source, "key", None) or ()
-    return SourceFacts(not_null, known, getattr(source, "size", 0), source.schema.names[0])
+    kept = not isinstance(source.node, StreamNode)
+    return SourceFacts(not_null, known, getattr(source, "size", 0), kept, source.schema.names[0])
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:

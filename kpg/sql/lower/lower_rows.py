@@ -5,9 +5,11 @@ from __future__ import annotations
 from operator import and_
 from typing import Any, Final
 
+from kpg.api.collection import Collection
 from kpg.columns.bind import bind_condition
 from kpg.columns.expression import Expression, FunctionCall, Literal
 from kpg.columns.schema import Schema
+from kpg.plan import nodes
 from kpg.query.lower.unit_input import UNIT
 from kpg.sql.lower.aligned_columns import concat_aligned, no_rows
 from kpg.sql.lower.engine_types import engine_type
@@ -22,7 +24,19 @@ COMPUTED_ROWS: Final = 8  # more constant rows than this are encoded at once
 
 def lower_scan(lowering: RelationLowering, scan: Scan) -> LoweredRelation:
     """Return the rows of a table or installed view, under their own names."""
-    return LoweredRelation(lowering.sources[scan.source], dict(zip(scan.columns, scan.fields, strict=True)))
+    rows = lowering.sources[scan.source]
+    if not lowering.settings.share_arrangements:
+        rows = own_copy(rows, scan)
+    return LoweredRelation(rows, dict(zip(scan.columns, scan.fields, strict=True)))
+
+
+def own_copy(rows: Collection, scan: Scan) -> Collection:
+    """Return the columns that a query reads of a table, in an arrangement of its own if the table has a key."""
+    key: tuple[str, ...] = getattr(rows, "key", ())
+    if isinstance(rows.node, nodes.StreamNode) or not (key or scan.fields):
+        return rows
+    columns = rows.select(*dict.fromkeys((*key, *scan.fields)))
+    return Collection(rows.db, nodes.ArrangeNode(columns.schema, frozenset(), columns.node, key)) if key else columns
 
 
 def lower_values(lowering: RelationLowering, values: Values) -> LoweredRelation:

@@ -15,14 +15,16 @@ from kpg.columns.expression import ColumnReference, Expression
 from kpg.columns.schema import Type
 from kpg.sql.lower.lower_scalars import expression_of
 from kpg.sql.lower.lowered_relation import LoweredRelation
+from kpg.sql.lower.plan_settings import PlanSettings, current_settings
 from kpg.sql.lower.row_estimates import RowEstimates
 from kpg.sql.relational.relations import BoundRelation, RecursiveVariable
-from kpg.sql.relational.scalars import Scalar
+from kpg.sql.relational.scalars import Column, Scalar
 from kpg.sql.rewrites.source_facts import QueryFacts
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.api.contracts import Database
+    from kpg.sql.lower.join_choice import JoinChoice
 
 LowerNode = Callable[["RelationLowering", BoundRelation], LoweredRelation]
 
@@ -36,7 +38,9 @@ class RelationLowering:
     table: Mapping[type[BoundRelation], LowerNode]
     facts: QueryFacts
     parents: Mapping[BoundRelation, int]
-    joins: str = "auto"  # "binary" and "delta" force one kind of join plan
+    read: Mapping[BoundRelation, set[Column]]  # the columns of each node that are read
+    settings: PlanSettings = field(default_factory=current_settings)
+    joins: list[JoinChoice] = field(default_factory=list)  # what was chosen, for EXPLAIN
     recursion: str = "auto"  # "loop" forces loops
     variables: dict[RecursiveVariable, Collection] = field(default_factory=dict)
     estimates: RowEstimates = field(init=False)

@@ -1,7 +1,9 @@
 """Estimates of the number of rows of relations, to order joins by. They are guesses: no statistics are kept.
 
 A table counts its rows. A table without rows yet gets a guess that grows with each table whose key it refers to, so
-that a fact table is taken to be larger than its dimensions. Conditions keep a fixed share of the rows each.
+that a fact table is taken to be larger than its dimensions. A stream that is joined with loaded tables is taken to be
+small: it begins without rows, and the query should begin without work on the others. Conditions keep a fixed share of
+the rows each.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ class RowEstimates:
     facts: QueryFacts
     found: dict[BoundRelation, float] = field(default_factory=dict)
     guesses: dict[str, float] = field(default_factory=dict)  # of tables without rows, by name
+    streams: set[str] = field(default_factory=set)  # that are joined with loaded tables
 
     def table_rows(self, source: str) -> float:
         """Return the number of rows of a table, or a guess if it has none yet."""
@@ -51,6 +54,7 @@ class RowEstimates:
 
     def guess_tables(self, relations: Sequence[BoundRelation], classes: Iterable[tuple[Column, ...]]) -> None:
         """Guess the rows of tables that have none yet: more for each table whose key they refer to."""
+        self._find_streams(relations)
         refers: dict[str, set[str]] = {}
         for group in classes:
             owned = [(relation, column) for column in group for relation in relations if column in relation.columns]
@@ -64,8 +68,14 @@ class RowEstimates:
             further = refers.get(table, set()) - above
             return max((1 + depth(other, above | {table}) for other in further), default=0)
 
-        for table in refers:
+        for table in refers.keys() - self.streams:
             self.guesses.setdefault(table, UNKNOWN_ROWS * REFERENCE_FACTOR ** depth(table, frozenset()))
+
+    def _find_streams(self, relations: Iterable[BoundRelation]) -> None:
+        sources = {node.source for relation in relations for node in nodes_of(relation) if isinstance(node, Scan)}
+        facts = {source: self.facts.of(source) for source in sources}
+        if any(fact.rows for fact in facts.values()):
+            self.streams.update(source for source, fact in facts.items() if not fact.kept)
 
     def is_known(self, relation: BoundRelation) -> bool:
         """Return whether all tables that a relation reads have rows."""
@@ -99,8 +109,13 @@ class RowEstimates:
         sources = [source_of(column, relation) for column in columns]
         scans = {id(source[0]): source[0] for source in sources if source is not None}
         names = {source[1] for source in sources if source is not None}
-        guessed = [self.facts.of(scan.source).guessed_key() for scan in scans.values()]
+        guessed = [self._key_of(scan.source) for scan in scans.values()]
         return len(scans) == 1 and any(bool(key) and set(key) <= names for key in guessed)
+
+    def _key_of(self, source: str) -> tuple[str, ...]:
+        """Return the key of a table, or a guess. Of a stream beside loaded tables, which have keys, none is guessed."""
+        facts = self.facts.of(source)
+        return facts.key if source in self.streams else facts.guessed_key()
 
     def _rows(self, relation: BoundRelation) -> float:
         match relation:

@@ -15,10 +15,11 @@ def is_arranged_by(relation: LoweredRelation, columns: frozenset[Column]) -> boo
     return bool(names) and set(table_key(relation)) == names
 
 
-def is_indexed_by(node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
+def is_indexed_by(node: nodes.PlanNode, keys: tuple[str, ...], also_prefix: bool = False) -> bool:
     """Return whether a plan, perhaps below filters, has an index by some columns already, so a join builds none.
 
-    A relation of several workers knows only its key here; the workers look for other arrangements when they render.
+    With `also_prefix`, an index whose key begins with the columns counts as well. A relation of several workers knows
+    only its key here; the workers look for other arrangements when they render.
     """
     while isinstance(node, nodes.FilterNode) and not node.silent:
         node = node.input
@@ -27,7 +28,10 @@ def is_indexed_by(node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
             return node.keys == keys
         case nodes.RelationNode() | nodes.InstalledNode():
             find = getattr(node.owner, "arranged_by", None)
-            return (find(keys) is not None) if find is not None else getattr(node.owner, "key", ()) == keys
+            if find is None:
+                return getattr(node.owner, "key", ()) == keys
+            own = node.owner.base().keys if also_prefix else ()
+            return find(keys) is not None or (bool(keys) and own[: len(keys)] == keys)
     return False
 
 
@@ -45,6 +49,8 @@ def table_key(relation: LoweredRelation) -> tuple[str, ...]:
     node = relation.rows.node
     while isinstance(node, nodes.FilterNode) and not node.silent:
         node = node.input
+    if isinstance(node, nodes.ArrangeNode):
+        return node.keys
     if not isinstance(node, (nodes.RelationNode, nodes.InstalledNode)):
         return ()
     keys: tuple[str, ...] | None = getattr(node.owner, "key", None) or getattr(node.owner, "keys", None)

@@ -228,6 +228,14 @@ class ShowStatement(SqlStatement):
 
 
 @dataclass(frozen=True, slots=True)
+class SetStatement(SqlStatement):
+    """SET name = value, or RESET. No value stands for the default; no name, in RESET ALL, for all settings."""
+
+    name: SqlName | None
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SubscribeStatement(SqlStatement):
     """SUBSCRIBE [TO] name or (query), WITH (SNAPSHOT, PROGRESS), AS OF and UP TO epochs. A name is a query as well."""
 
@@ -264,6 +272,7 @@ AnyStatement: TypeAlias = (
     | TransactionStatement
     | ExplainStatement
     | ShowStatement
+    | SetStatement
     | SubscribeStatement
     | CopyStatement
 )

@@ -16,6 +16,7 @@ from kpg.sql.parse.sql_statements import (
     AnyStatement,
     ExplainStatement,
     QueryStatement,
+    SetStatement,
     ShowStatement,
     SqlName,
     SqlStatement,
@@ -29,8 +30,8 @@ Parsed = TypeVar("Parsed")
 QUERY_STARTS: Final = ("select", "values", "table", "with")
 REFUSED: Final = frozenset(
     "alter analyze call checkpoint close cluster comment deallocate declare discard do execute fetch grant import "
-    "listen load lock merge move notify prepare reassign refresh reindex release reset revoke savepoint security set "
-    "unlisten vacuum".split()
+    "listen load lock merge move notify prepare reassign refresh reindex release revoke savepoint security unlisten "
+    "vacuum".split()
 )
 TRANSACTION_WORDS: Final[dict[str, Literal["begin", "commit", "rollback"]]] = {
     "begin": "begin", "start": "begin", "commit": "commit", "end": "commit", "rollback": "rollback",
@@ -96,7 +97,8 @@ class StatementRules(ChangeRules):
         handlers: dict[str, Callable[[int], SqlStatement]] = {
             "create": self.create, "drop": self.drop, "insert": self.insert, "update": self.update,
             "delete": self.delete, "truncate": self.truncate, "copy": self.copy, "explain": self.explain,
-            "show": self.show, "subscribe": self.subscribe, **dict.fromkeys(TRANSACTION_WORDS, self.transaction),
+            "show": self.show, "set": self.set_setting, "reset": self.reset_setting, "subscribe": self.subscribe,
+            **dict.fromkeys(TRANSACTION_WORDS, self.transaction),
         }  # fmt: skip
         if word in handlers:
             self._advance()
@@ -189,6 +191,29 @@ class StatementRules(ChangeRules):
         if not what:
             self.unexpected("TABLES, VIEWS, INDEXES, SEQUENCES, COLUMNS or the name of a setting")
         return ShowStatement(tuple(what), of, span=self.span_from(start))
+
+    def set_setting(self, start: int) -> SetStatement:
+        """Parse SET [SESSION] name = value."""
+        if self.at_word("local") or self.at_word("transaction") or self.at_word("constraints"):
+            raise self.unsupported(f"SET {self._curr.text.upper()}", start)
+        self.accept("session")
+        name = self.qualified_name()
+        if not self.accept("to") and not self.accept_symbol("="):
+            self.unexpected("= or TO")
+        value = None if self.accept("default") else self.setting_value()
+        return SetStatement(name, value, span=self.span_from(start))
+
+    def setting_value(self) -> str:
+        """Parse the value of a setting: a word, a number or a string."""
+        if not self._curr or self._curr.token_type == TokenType.SEMICOLON:
+            self.unexpected("a value")
+        self._advance()
+        return str(self._prev.text)
+
+    def reset_setting(self, start: int) -> SetStatement:
+        """Parse RESET name, or RESET ALL."""
+        name = None if self.accept("all") else self.qualified_name()
+        return SetStatement(name, None, span=self.span_from(start))
 
     def subscribe(self, start: int) -> SubscribeStatement:
         """Parse SUBSCRIBE [TO] name or (query), its options, AS OF and UP TO."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kpg.sql.sql_types import BOOLEAN, SqlType
@@ -181,13 +182,20 @@ class AggregateCall:
 
 SUBQUERIES = (SubqueryValue, Exists, AnyRow, SubqueryArray)
 TRUE = Constant(True, type=BOOLEAN)
+WITHOUT_PARTS = frozenset({"type", "span", "column", "value", "function", "explicit", "query"})  # fields of scalars
+
+
+@cache
+def part_names(kind: type[Scalar]) -> tuple[str, ...]:
+    """Return the fields of a kind of scalar that may hold scalars; found once, since trees are walked often."""
+    return tuple(entry.name for entry in fields(kind) if entry.name not in WITHOUT_PARTS)
 
 
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
     """Return the direct parts of a scalar. Subqueries are no part of it, except the condition of `AnyRow`."""
     found: list[Scalar] = []
-    for entry in fields(scalar):
-        _collect(getattr(scalar, entry.name), found)
+    for name in part_names(type(scalar)):
+        _collect(getattr(scalar, name), found)
     return tuple(found)
 
 
@@ -202,11 +210,11 @@ def _collect(value: Any, into: list[Scalar]) -> None:
 def map_parts(scalar: Scalar, function: Callable[[Scalar], Scalar]) -> Scalar:
     """Return the scalar with a function applied to its direct parts."""
     changed = {}
-    for entry in fields(scalar):
-        old = getattr(scalar, entry.name)
+    for name in part_names(type(scalar)):
+        old = getattr(scalar, name)
         new = _mapped(old, function)
         if new is not old:
-            changed[entry.name] = new
+            changed[name] = new
     return replace(scalar, **changed) if changed else scalar
 
 

@@ -31,11 +31,17 @@ from kpg.sql.rewrites.relation_traversal import scalars_of, with_inputs
 
 def prune_columns(query: Query) -> Query:
     """Return a query whose nodes have only the columns that are read."""
-    pruner = ColumnPruner()
-    pruner.need(query.relation, query.relation.columns)
-    for node in parents_first(query.relation):
-        pruner.need_inputs(node)
+    pruner = ColumnPruner(columns_read(query.relation))
     return replace(query, relation=keep(pruner.pruned(query.relation), query.relation.columns))
+
+
+def columns_read(root: BoundRelation) -> dict[BoundRelation, set[Column]]:
+    """Return the columns of each node that some other node, or the caller, reads."""
+    pruner = ColumnPruner()
+    pruner.need(root, root.columns)
+    for node in parents_first(root):
+        pruner.need_inputs(node)
+    return pruner.needed
 
 
 def parents_first(root: BoundRelation) -> list[BoundRelation]:

@@ -45,6 +45,7 @@ class SourceFacts:
     not_null: frozenset[str] = frozenset()
     key: tuple[str, ...] = ()  # columns that identify a row; empty if none do
     rows: int = 0
+    kept: bool = True  # False: a stream, which has no rows when a query is installed
     first: str = ""  # the first column, which is guessed to be the key of a table without one, for estimates only
 
     def guessed_key(self) -> tuple[str, ...]:

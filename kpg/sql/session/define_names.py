@@ -41,6 +41,7 @@ from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:
     from kpg.sql.catalog.database_catalog import DatabaseCatalog
+    from kpg.sql.lower.join_choice import JoinChoice
     from kpg.sql.session.sql_session import SqlSession
 
 DefiningStatement: TypeAlias = CreateTable | CreateView | CreateIndex | CreateSequence
@@ -264,13 +265,14 @@ def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
         catalog.views[name] = (entry, reads)
         return
     named = Query(query.relation, tuple(column.name for column in columns))
-    collection = lower_query(catalog.db, named, CatalogSources(catalog))
+    joins: list[JoinChoice] = []
+    collection = lower_query(catalog.db, named, CatalogSources(catalog), choices=joins)
     arrangement = catalog.db.installer.arrangement(collection.node, name, named.names)
     output = arrangement.output(name)
     output.order = tuple(
         OrderKey(ColumnReference(key.column), key.descending, nulls_last=not key.nulls_first) for key in order
     )
-    catalog.installed[name] = InstalledView(entry, arrangement, output, reads)
+    catalog.installed[name] = InstalledView(entry, arrangement, output, reads, tuple(joins))
 
 
 def order_of_reads(query: Query, columns: tuple[TableColumn, ...]) -> tuple[ReadOrder, ...]:

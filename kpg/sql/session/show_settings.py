@@ -1,4 +1,7 @@
-"""SHOW: the tables, views, indexes, sequences and columns of the db, definitions, and settings that clients read."""
+"""SHOW: the tables, views, indexes, sequences and columns of the db, definitions, and settings. SET and RESET.
+
+The settings of plans (kpg/sql/lower/plan_settings.py) can be changed; the others are fixed, and clients ask for them.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kpg.columns.schema import Schema
-from kpg.errors import UndefinedName
-from kpg.sql.parse.sql_statements import ShowStatement
+from kpg.errors import NotSupported, ProgramError, UndefinedName
+from kpg.sql.lower.plan_settings import CHOICES, DEFAULT_SETTINGS
+from kpg.sql.parse.sql_statements import SetStatement, ShowStatement
 from kpg.sql.session import sql_errors
 from kpg.sql.session.query_result import QueryResult, ResultColumn
 from kpg.sql.session.sql_errors import sql_error
@@ -50,16 +54,49 @@ def show(session: SqlSession, statement: ShowStatement) -> QueryResult:
         return texts(["name", "type", "nullable"], column_rows(catalog, of))
     if what.startswith("create") and of is not None:
         return texts(["name", "definition"], [(of, definition_of(catalog, of))])
+    settings = SETTINGS | session.settings.shown()
     if what == "all":
-        return texts(["name", "setting"], sorted(SETTINGS.items()))
-    if what in SETTINGS:
-        return texts([what], [(SETTINGS[what],)])
+        return texts(["name", "setting"], sorted(settings.items()))
+    if what in settings:
+        return texts([what], [(settings[what],)])
     raise sql_error(
         UndefinedName,
         "42704",
         f"nothing to show is called {what!r}",
         hint="SHOW TABLES, VIEWS, MATERIALIZED VIEWS, INDEXES, SEQUENCES, COLUMNS FROM name, CREATE TABLE name, ALL.",
     )
+
+
+def change_setting(session: SqlSession, statement: SetStatement) -> QueryResult:
+    """Carry out SET and RESET."""
+    name = None if statement.name is None else str(statement.name)
+    if name is None:
+        session.settings = DEFAULT_SETTINGS
+    elif name in CHOICES:
+        value = DEFAULT_SETTINGS.shown()[name] if statement.value is None else setting_value(name, statement.value)
+        session.settings = session.settings.with_value(name, value)
+    elif name not in SETTINGS:
+        hint = f"SET changes {' and '.join(CHOICES)}; SHOW ALL lists all settings."
+        raise sql_error(UndefinedName, "42704", f"there is no setting {name!r}", hint=hint)
+    elif statement.value is not None and statement.value.lower() != SETTINGS[name].lower():
+        what = f"the setting {name} cannot be changed"
+        raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, what, detail=f"It is always {SETTINGS[name]}.")
+    return QueryResult("RESET" if statement.value is None else "SET")
+
+
+def setting_value(name: str, given: str) -> str:
+    """Return a value of a setting as it is written in CHOICES; raise if it is none."""
+    value = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(
+        given.lower(), given.lower()
+    )
+    if value not in CHOICES[name]:
+        raise sql_error(
+            ProgramError,
+            sql_errors.INVALID_PARAMETER,
+            f"the setting {name} has no value {given!r}",
+            hint=f"Values: {', '.join(CHOICES[name])}.",
+        )
+    return value
 
 
 def index_rows(catalog: DatabaseCatalog, of: str | None) -> list[tuple[str, str, str]]:

@@ -19,6 +19,7 @@ from kpg.query.lower.unit_input import UNIT_INPUT, unit_input
 from kpg.sql.catalog.database_catalog import catalog_of
 from kpg.sql.functions.sql_sequences import sequence_numbers
 from kpg.sql.functions.transaction_clock import fixed_moment
+from kpg.sql.lower.plan_settings import DEFAULT_SETTINGS, using_settings
 from kpg.sql.parse import sql_statements as statements
 from kpg.sql.parse.statement_parser import parse_statements
 from kpg.sql.session import sql_errors
@@ -32,7 +33,7 @@ from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import scanned_names
 from kpg.sql.session.select_rows import select
 from kpg.sql.session.sequence_numbers import SequenceNumbers
-from kpg.sql.session.show_settings import show
+from kpg.sql.session.show_settings import change_setting, show
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.sql_transaction import SqlTransaction, control_transaction, reads_own_writes
 from kpg.sql.session.subscribe_changes import SqlSubscription, subscribe
@@ -62,6 +63,7 @@ HANDLERS: Final[dict[type[statements.SqlStatement], Handler]] = {
     statements.TransactionStatement: lambda session, statement, _: control_transaction(session, statement),
     statements.ExplainStatement: explain,
     statements.ShowStatement: lambda session, statement, _: show(session, statement),
+    statements.SetStatement: lambda session, statement, _: change_setting(session, statement),
     statements.SubscribeStatement: subscribe,
     statements.CopyStatement: copy,
 }
@@ -89,6 +91,7 @@ class SqlSession:
         self.catalog = catalog_of(db)
         self.numbers = SequenceNumbers(self.catalog)
         self.transaction: SqlTransaction | None = None
+        self.settings = DEFAULT_SETTINGS
 
     def execute(self, text: str, parameters: Parameters | None = None) -> QueryResult | SqlSubscription:
         """Execute all statements of a text; return the result of the last one."""
@@ -110,7 +113,7 @@ class SqlSession:
             )
         try:
             moment = datetime.datetime.now(datetime.UTC) if transaction is None else transaction.moment
-            with fixed_moment(moment), sequence_numbers(self.numbers):
+            with fixed_moment(moment), sequence_numbers(self.numbers), using_settings(self.settings):
                 result = HANDLERS[type(statement)](self, statement, parameters)
             if self.transaction is None and self.catalog.store.has_unwritten_numbers:
                 self.write(lambda: None)  # numbers that only a SELECT has drawn

@@ -96,9 +96,87 @@ def test_what_cannot_be_explained_is_refused(db):
     assert len(db.sql("TABLE orders")) == 2
 
 
-def test_each_worker_describes_its_share():
-    with kpg.open(workers=2) as db:
-        db.sql("CREATE TABLE t (a INT PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
-        for statement in ("EXPLAIN SELECT a FROM t", "EXPLAIN MATERIALIZED VIEW v"):
-            lines = plan(db, statement)
-            assert "worker 0" in lines and "worker 1" in lines
+THREE = """
+    SELECT c.name, r.name FROM items i, orders o, customers c, regions r WHERE i.o = o.id AND o.c = c.id AND c.r = r.id
+"""
+
+
+def with_three_joins(db):
+    for name, columns in {"regions": "name TEXT", "customers": "r INT, name TEXT", "orders": "c INT"}.items():
+        db.sql(f"CREATE TABLE {name} (id INT PRIMARY KEY, {columns})")
+    db.sql("CREATE TABLE items (o INT, n INT) WITH (retain = none)")
+    db.sql("INSERT INTO regions VALUES (1, 'north'); INSERT INTO customers VALUES (1, 1, 'ann'), (2, 1, 'bob')")
+    db.sql("INSERT INTO customers SELECT x, 1, 'cid' FROM generate_series(3, 3000) AS g(x)")
+    db.sql("INSERT INTO orders SELECT x, 1 + x % 3000 FROM generate_series(1, 6000) AS g(x)")
+
+
+def test_it_shows_the_order_of_joins_and_what_each_kind_of_plan_keeps():
+    with kpg.open() as db:
+        with_three_joins(db)
+        lines = plan(db, f"EXPLAIN {THREE}")
+        at = lines.index("Joins")
+        assert lines[at + 1] == "  binary: ((items ⋈ orders) ⋈ customers) ⋈ regions"
+        assert "keeps about" in lines[at + 2] and "delta queries would keep about" in lines[at + 2]
+        db.sql("SET join_plans = delta")
+        lines = plan(db, f"EXPLAIN {THREE}")
+        at = lines.index("Joins")
+        assert lines[at + 1] == "  delta: items → orders → customers → regions"
+        assert [line.split()[0] for line in lines[at + 2 : at + 5]] == ["orders", "customers", "regions"]
+        db.sql("RESET join_plans")
+        assert "  binary: ((items ⋈ orders) ⋈ customers) ⋈ regions" in plan(db, f"EXPLAIN {THREE}")
+
+
+def test_a_view_keeps_the_plan_that_it_was_installed_with():
+    with kpg.open() as db:
+        with_three_joins(db)
+        db.sql(f"SET join_plans TO delta; CREATE MATERIALIZED VIEW v (a, b) AS {THREE}; RESET ALL")
+        assert any(line.startswith("  delta: ") for line in plan(db, "EXPLAIN MATERIALIZED VIEW v"))
+        db.sql("INSERT INTO items VALUES (3000, 1), (6000, 2), (9000, 9), (1, 1)")
+        assert sorted(db.sql("SELECT a, count(*) FROM v GROUP BY a").rows()) == [("ann", 2), ("bob", 1)]
+
+
+def test_tables_are_shared_by_their_keys_unless_the_setting_says_no():
+    with kpg.open() as db:
+        with_three_joins(db)
+        shared = arrangements(db, f"EXPLAIN {THREE}")
+        own = [name for name, says in shared.items() if "shared" in says]
+        assert [name.split()[0] for name in own] == ["regions", "customers", "orders"]
+        db.sql("SET share_arrangements = off")
+        copied = arrangements(db, f"EXPLAIN {THREE}")
+        joined = "\n".join(plan(db, f"EXPLAIN {THREE}"))
+        assert "((items ⋈ orders) ⋈ customers) ⋈ regions" in joined  # the same plan, over copies
+        assert sum(says == "new" for says in copied.values()) == sum(says == "new" for says in shared.values()) + 3
+
+
+def test_settings_are_shown_changed_and_refused():
+    with kpg.open() as db:
+        assert db.sql("SHOW join_plans").value() == "auto"
+        db.sql("SET SESSION join_plans = 'binary'")
+        assert db.sql("SHOW join_plans").value() == "binary"
+        db.sql("SET join_plans TO DEFAULT; SET share_arrangements = false")
+        assert dict(db.sql("SHOW ALL").rows())["join_plans"] == "auto"
+        assert db.sql("SHOW share_arrangements").value() == "off"
+        db.sql("SET client_encoding = 'utf8'")  # as drivers do
+        for statement, sqlstate in (
+            ("SET join_plans = nested_loops", "22023"),
+            ("SET no_such_setting = 1", "42704"),
+            ("SET timezone = 'Europe/Oslo'", "0A000"),
+            ("SET LOCAL join_plans = delta", "0A000"),
+            ("SET join_plans", "42601"),
+        ):
+            with pytest.raises(kpg.KpgError) as raised:
+                db.sql(statement)
+            assert raised.value.sqlstate == sqlstate, statement
+
+
+def test_the_shares_of_all_workers_are_added_up():
+    texts = []
+    for options in ({}, {"workers": 2}):
+        with kpg.open(**options) as db:
+            db.sql("CREATE TABLE t (a INT PRIMARY KEY); INSERT INTO t SELECT * FROM generate_series(1, 100)")
+            db.sql("CREATE MATERIALIZED VIEW v AS SELECT a % 10 AS b, count(*) AS n FROM t GROUP BY b")
+            texts.append([plan(db, "EXPLAIN SELECT a FROM t WHERE a > 5"), plan(db, "EXPLAIN MATERIALIZED VIEW v")])
+            assert "worker 1" not in plan(db, "EXPLAIN VERBOSE SELECT a FROM t")
+    without_bytes = [[[line.partition(" rows,")[0] for line in lines] for lines in text] for text in texts]
+    assert without_bytes[0] == without_bytes[1]
+    assert any("100 rows" in line for line in texts[1][1])
