@@ -89,9 +89,9 @@ class ArrangementsBuilder:
                 for arranged in rendered:
                     self.changes.set_lanes(arranged.schema)
                     deliver(dataflow, arranged.arranged.stream, f"output {self.name}", self.changes.take)
+            retain_imports(dataflow, renderer)
         finally:
             renderer.release()
-        retain_imports(dataflow, renderer)
 
     def _arrange(self, renderer: Renderer, name: str, node: PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         """Arrange a plan in this dataflow, even if another dataflow publishes the same arrangement already."""
@@ -139,9 +139,9 @@ class StreamBuilder:
                 self.delivery = deliver(dataflow, rendered.stream, self.name, ignore)
             else:
                 self._deliver_changes(renderer, rendered, self.changes)
+            retain_imports(dataflow, renderer)
         finally:
             renderer.release()
-        retain_imports(dataflow, renderer)
 
     def _deliver_changes(self, renderer: Renderer, rendered: Rendered, changes: UnreadChanges) -> None:
         if not rendered.consolidated:  # a batch is consolidated already

@@ -172,6 +172,10 @@ class EmbeddedInput(EncodingInput):
                 return installed
         return None
 
+    def other_keys(self) -> list[tuple[str, ...]]:
+        """Return the keys of the living arrangements beside the base."""
+        return [other.keys for other in self._others if not other.released]
+
     def arrange(self, *keys: str) -> EmbeddedArrangement:
         self.schema.select(keys)
         installed = self.arranged_by(keys)

@@ -1,16 +1,18 @@
 """Queries of TPC-H that arrive and retire while rows stream in, with shared arrangements or each with its own.
 
 Lineitem is a stream that is not kept: a query sees the rows from its installation on. The other seven tables are kept,
-arranged by their primary keys. Ten queries are active at a time; in random order, one retires and another arrives after
-every few batches. Not shared, a query reads each table through a view that computes its key columns anew, so that no
-arrangement of another query fits, and it must index its own copy.
+arranged by their primary keys. They are loaded round-robin, as in the paper: a fifth of all rows is there before the
+first query, and orders, partsupp and lineitem still grow while queries are active. Ten queries are active at a time; in
+random order, one retires and another arrives after every few batches.
+
+Not shared (`SET share_arrangements = off`), a query has the same plan, but arranges a copy of each table that it reads,
+by its key, with the columns that it reads. The rows, batches and arrivals are the same.
 
     served = serve(run, share=True)      latencies of installations and batches, bytes over time; answers are checked
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -23,8 +25,8 @@ from kpg.bench.measure import array_bytes, settle
 from kpg.bench.run import Run
 from kpg.bench.tpch_answers import agree, duckdb_answer
 from kpg.bench.tpch_stream import Batch, TpchStream
-from kpg.bench.tpch_views import NOT_KEPT, batch_size, insert_all, measured_queries, view_name, view_rows
-from kpg.opening import open as open_database
+from kpg.bench.tpch_views import NOT_KEPT, insert_all, measured_queries, view_name, view_rows
+from kpg.bench.warm_workers import warm_database
 from kpg.sql.tpch.tpch_data import load_tables
 from kpg.sql.tpch.tpch_queries import NUMBERS, columns_read, query_text
 from kpg.sql.tpch.tpch_tables import COLUMNS, create_table
@@ -33,7 +35,8 @@ ACTIVE_QUERIES = 10
 ROUNDS_OF_QUERIES = 3  # how often each query is installed
 BATCHES_PER_ARRIVAL = 10
 BATCH_ROWS = 1_000
-LOADED_BEFORE = 0.5  # the share of all rows that is there before the first query
+LOADED_BEFORE = 0.2  # the share of all rows that is there before the first query
+STREAMED_SHARE = 0.08  # of all rows, at most, while queries arrive: partsupp is not complete before
 WITHOUT_LINEITEM = tuple(number for number in NUMBERS if "lineitem" not in columns_read(number))
 
 
@@ -53,11 +56,12 @@ class Served:
 def serve(run: Run, share: bool) -> Served:
     """Let queries arrive and retire while rows stream in."""
     tables = load_tables(run.scale, columns_of_all())
-    size = batch_size(run, BATCH_ROWS)
     order = arrivals(run)
-    with open_database() as db:
-        session = TpchSession(db, TpchStream(tables, columns_of_all()), share)
-        session.load(size, LOADED_BEFORE)
+    stream = TpchStream(tables, columns_of_all())
+    size = streamed_rows(run, stream, len(order))
+    with warm_database(1) as db:
+        session = TpchSession(db, stream, share)
+        session.load(LOADED_BEFORE)
         batches = session.stream.loading(size)
         random = np.random.default_rng(run.seed)
         for place, number in enumerate(order):
@@ -71,6 +75,12 @@ def serve(run: Run, share: bool) -> Served:
             session.served.memory.append((float(place), float(array_bytes(db))))
         session.check(run)
         return session.served
+
+
+def streamed_rows(run: Run, stream: TpchStream, arrivals: int) -> int:
+    """Return the rows of a batch: BATCH_ROWS, fewer where the tables would be complete before the last arrival."""
+    batches = arrivals * run.fixed_rounds(BATCHES_PER_ARRIVAL)
+    return min(BATCH_ROWS, max(10, round(stream.rows() * STREAMED_SHARE / batches)))
 
 
 def arrivals(run: Run) -> list[int]:
@@ -99,29 +109,24 @@ class TpchSession:
         self.keep_lineitem = keep_lineitem
         self.served = Served()
         self.active: dict[int, int] = {}  # query → the lineitems that were loaded before it
+        db.sql(f"SET share_arrangements = {'on' if share else 'off'}")
         for table, columns in columns_of_all().items():
             is_stream = table == "lineitem" and not keep_lineitem
             db.sql(create_table(table, columns, key=not is_stream, options=NOT_KEPT if is_stream else ""))
 
-    def load(self, size: int, share: float) -> None:
+    def load(self, share: float) -> None:
         """Load a share of all rows before any query is there, in large batches."""
         steps = 20
-        for _, batch in zip(
-            range(round(steps * share)), self.stream.loading(max(size, self.stream.rows() // steps)), strict=False
-        ):
+        size = -(-self.stream.rows() // steps)
+        for _, batch in zip(range(round(steps * share)), self.stream.loading(size), strict=False):
             insert_all(self.db, batch)
             self.db.advance()
         settle(self.db)
 
     def install(self, number: int) -> None:
         """Install a query and read its first answer."""
-        text = query_text(number)
-        if not self.share:
-            for table in own_tables(number):
-                self.db.sql(own_view(table, number))
-            text = own_text(number)
         began = perf_counter()
-        self.db.sql(f"CREATE MATERIALIZED VIEW {view_name(number)} AS {text}")
+        self.db.sql(f"CREATE MATERIALIZED VIEW {view_name(number)} AS {query_text(number)}")
         view_rows(self.db, number)
         self.served.installing[number].append(perf_counter() - began)
         self.active[number] = 0 if self.keep_lineitem else self.stream.loaded["lineitem"]
@@ -129,9 +134,6 @@ class TpchSession:
     def retire(self, number: int) -> None:
         """Drop a query."""
         self.db.sql(f"DROP MATERIALIZED VIEW {view_name(number)}")
-        if not self.share:
-            for table in own_tables(number):
-                self.db.sql(f"DROP VIEW {own_name(table, number)}")
         del self.active[number]
 
     def apply(self, batch: Batch) -> None:
@@ -150,28 +152,3 @@ class TpchSession:
             run.check(
                 agree(view_rows(self.db, number), answer), f"query {number}, {'shared' if self.share else 'alone'}"
             )
-
-
-def own_tables(number: int) -> list[str]:
-    """Return the tables of which a query indexes a copy of its own if nothing is shared."""
-    return [table for table in columns_read(number) if table != "lineitem"]
-
-
-def own_name(table: str, number: int) -> str:
-    """Return the name of a query's own view of a table."""
-    return f"{table}_{number}"
-
-
-def own_view(table: str, number: int) -> str:
-    """Return the definition of a view with the rows of a table, of which no arrangement exists."""
-    columns = [
-        f"{column} + {number} - {number} AS {column}" if COLUMNS[table][column] == "BIGINT" else column
-        for column in columns_read(number)[table]
-    ]
-    return f"CREATE VIEW {own_name(table, number)} AS SELECT {', '.join(columns)} FROM {table}"
-
-
-def own_text(number: int) -> str:
-    """Return the text of a query over its own views."""
-    tables = "|".join(own_tables(number))
-    return re.sub(rf"\b({tables})\b", rf"\1_{number}", query_text(number)) if tables else query_text(number)

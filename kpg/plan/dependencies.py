@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kpg.plan import nodes
 from kpg.plan.chains import chain_to
 from kpg.plan.delta_queries import index_of
-from kpg.plan.joins import keys_of, pairs_of
+from kpg.plan.joins import pairs_of
 from kpg.plan.node_traversal import inputs_of
 from kpg.plan.reductions import reads_index
 
@@ -34,7 +34,7 @@ def dependencies_of(renderer: Renderer, dependency: RenderDependency) -> list[Re
     if keys is None:
         return _of_collection(renderer, node)
     if isinstance(node, nodes.ArrangeNode):
-        return [RenderDependency(node.input, keys)]
+        return [] if node.is_of_relation() else [RenderDependency(node.input, keys)]
     if isinstance(node, (nodes.RelationNode, nodes.InstalledNode)) and node.owner.arranged_by(keys) is not None:
         return []
     return [RenderDependency(node)]
@@ -49,7 +49,7 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
         case nodes.DeltaSourceNode() | nodes.SaturatedNode() | nodes.ChosenRowsNode() | nodes.NumberedRowsNode():
             return [RenderDependency(inner) for inner in inputs_of(node)]
         case nodes.JoinNode():
-            return _of_join(node)
+            return _of_join(renderer, node)
         case nodes.ExtendNode():
             extenders = (*node.extenders, *node.gates)
             return [
@@ -57,17 +57,16 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
                 *[RenderDependency(extender.node, index_of(renderer, extender)) for extender in extenders],
             ]
         case nodes.ArrangeNode():
-            return [RenderDependency(node.input, node.keys)]
+            return [RenderDependency(node if node.is_of_relation() else node.input, node.keys)]
         case nodes.ReduceNode():
             return [RenderDependency(node.input, node.keys if reads_index(renderer, node) else None)]
     start = inputs_of(chain_to(renderer, node)[0])[0]
     return (
-        _of_join(start)
+        _of_join(renderer, start)
         if isinstance(start, nodes.JoinNode) and renderer.is_private(start)
         else [RenderDependency(start)]
     )
 
 
-def _of_join(node: nodes.JoinNode) -> list[RenderDependency]:
-    keys = keys_of(node)
-    return [RenderDependency(view.node, by) for pair in pairs_of(node) for view, by in zip(pair, keys, strict=True)]
+def _of_join(renderer: Renderer, node: nodes.JoinNode) -> list[RenderDependency]:
+    return [RenderDependency(view.node, view.index) for pair in pairs_of(node, renderer.is_alone) for view in pair]

@@ -13,10 +13,11 @@ from kpg.columns.bind import BoundExpression, bind_condition
 from kpg.columns.expression import columns_in, wrap
 from kpg.columns.schema import Schema
 from kpg.operators import linear
+from kpg.operators.arrange import Arranged
 from kpg.operators.join import join
 from kpg.plan import nodes
 from kpg.plan.placement import placement_of_join
-from kpg.plan.rendered import Rendered
+from kpg.plan.rendered import Rendered, RenderedArrangement
 from kpg.plan.views import View, views_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ Columns = tuple[tuple[int, str], ...]
 def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, schema: Schema) -> Rendered:
     """Render a join that produces the given columns, each a side and a name on that side."""
     keys = keys_of(node)
-    parts = [_join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in pairs_of(node)]
+    parts = [
+        _join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in pairs_of(node, renderer.is_alone)
+    ]
     stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])
     return replace(parts[0], stream=stream)
 
@@ -39,10 +42,12 @@ def keys_of(node: nodes.JoinNode) -> Keys:
     return tuple(name for name, _ in node.on), tuple(name for _, name in node.on)
 
 
-def pairs_of(node: nodes.JoinNode) -> list[tuple[View, View]]:
-    """Return all pairs of a view of the left side and a view of the right side."""
-    left, right = keys_of(node)
-    return [(a, b) for a in views_of(node.left, left) for b in views_of(node.right, right)]
+def pairs_of(node: nodes.JoinNode, alone: bool) -> list[tuple[View, View]]:
+    """Return all pairs of a view of the left side and a view of the right side; `alone`: on one worker."""
+    left, right = (
+        views_of(side, keys, alone) for side, keys in zip((node.left, node.right), keys_of(node), strict=True)
+    )
+    return [(a, b) for a in left for b in right]
 
 
 def _join_views(
@@ -53,7 +58,7 @@ def _join_views(
     columns: Columns,
     schema: Schema,
 ) -> Rendered:
-    sides = [renderer.arranged_in(view.node, by, loop) for view, by in zip(views, keys, strict=True)]
+    sides = [renderer.arranged_in(view.node, view.index, loop) for view in views]
     stages: list[linear.LinearStage] = []
     meanings: list[Schema] = []
     read = list(columns)
@@ -69,12 +74,17 @@ def _join_views(
     if views[0].negative != views[1].negative:
         stages.append(linear.NegateStage())
     projection = [(side, lane) for side, name in read for lane in sides[side].schema.lanes_of((name,))]
-    left, right = sides[0].arranged, sides[1].arranged
+    left, right = (by_first_columns(side, len(by)) for side, by in zip(sides, keys, strict=True))
     stream = join(renderer.dataflow, "join", left, right, projection)
     placed = placement_of_join(columns, list(zip(*keys, strict=True)), schema)
     pairs = Rendered(stream, schema, loop, left.width * right.width, placed=placed)
     meanings += [schema] * (len(stages) - len(meanings))
     return renderer.add_stages(pairs, stages, "view", schema, meanings)
+
+
+def by_first_columns(side: RenderedArrangement, columns: int) -> Arranged:
+    """Return an arrangement with only its first columns as the key."""
+    return replace(side.arranged, key_lanes=side.schema.width_of(columns))
 
 
 def _bind_narrow(renderer: Renderer, condition: Any, schema: Schema) -> tuple[BoundExpression, Schema]:

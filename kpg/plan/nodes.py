@@ -217,10 +217,19 @@ class ConsolidateNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArrangeNode(PlanNode):
-    """A collection indexed by some columns."""
+    """A collection indexed by some columns.
+
+    If it is `shared` and the input is a relation, the index has a dataflow of its own: other queries read it too, and
+    it ends with the last of them.
+    """
 
     input: PlanNode
     keys: tuple[str, ...]
+    shared: bool = False
+
+    def is_of_relation(self) -> bool:
+        """Return whether the index is one of a relation, which other queries share."""
+        return self.shared and isinstance(self.input, RelationNode)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -44,6 +44,7 @@ class Renderer(Streams):
         self.uses = count_uses(roots)
         self.relations: dict[nodes.PlanNode, str] = {}  # the relation of a program that each node belongs to
         self.imported: list[Any] = []
+        self.created: list[Any] = []  # handles of shared indexes that this rendering has installed
         self.streams: list[Any] = []  # inputs that keep no rows
         self._collections: dict[nodes.PlanNode, Rendered] = {}
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
@@ -93,6 +94,12 @@ class Renderer(Streams):
     def remember(self, node: nodes.PlanNode, keys: tuple[str, ...], arrangement: RenderedArrangement) -> None:
         """Register an arrangement of a node that is a by-product of rendering it."""
         self._arrangements[node, keys] = arrangement
+
+    def release(self) -> None:
+        """Release the handles of the builder."""
+        super().release()
+        while self.created:
+            self.created.pop().release()
 
     def finish(self) -> None:
         """Close the loops, and feed constant rows. Nothing can be rendered afterwards but errors."""
@@ -189,7 +196,8 @@ class Renderer(Streams):
             case nodes.ChosenRowsNode() | nodes.NumberedRowsNode():
                 return render_history(self, node)
             case nodes.ArrangeNode():
-                return self._stream_of(self.arranged(node.input, node.keys))
+                inner = node if node.is_of_relation() else node.input
+                return self._stream_of(self.arranged(inner, node.keys))
             case nodes.RelationNode() | nodes.InstalledNode():
                 return self._stream_of(self._import(node.owner.base()))
             case nodes.StreamNode():
@@ -231,6 +239,8 @@ class Renderer(Streams):
 
     def _arrange_node(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         if isinstance(node, nodes.ArrangeNode):
+            if node.is_of_relation():
+                return self._import(self._shared_index(node.input, keys))
             return self.arranged(node.input, keys)
         if isinstance(node, (nodes.RelationNode, nodes.InstalledNode)):
             owner = node.owner.arranged_by(keys)
@@ -241,6 +251,15 @@ class Renderer(Streams):
         if by_product is not None:
             return by_product
         return self.arrange_rendered(rendered, keys, f"arrange {', '.join(keys)}")
+
+    def _shared_index(self, node: Any, keys: tuple[str, ...]) -> Any:
+        """Return an arrangement of a relation that other queries read too; install it if there is none yet."""
+        found = node.owner.arranged_by(keys)
+        if found is None:
+            handle = node.owner.arrange(*keys)
+            self.created.append(handle)  # until the dataflow counts as its user
+            found = handle.installed
+        return found
 
     def _import(self, owner: Any) -> RenderedArrangement:
         imported = self._arrangements.get((owner, ()))

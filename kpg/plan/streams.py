@@ -39,6 +39,11 @@ class Streams:
         self.floor = Floor((0,) * context.depth)
         self._handles: list[TraceHandle] = []
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether this worker has all rows."""
+        return self.dataflow.worker.peers == 1
+
     # Streams
 
     def rendered(

@@ -18,27 +18,33 @@ from kpg.plan import nodes
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An indexed node, the conditions on its rows, and whether its diffs are negated."""
+    """An indexed node, the key of its index, the conditions on its rows, and whether its diffs are negated."""
 
     node: nodes.PlanNode
+    index: tuple[str, ...]  # begins with the key of the join
     conditions: tuple[object, ...] = ()
     negative: bool = False
 
 
-def views_of(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View]:
-    """Return a node as views of nodes indexed by `keys`, or else as one view of itself."""
-    return indexed_views(node, keys) or [View(node)]
+def views_of(node: nodes.PlanNode, keys: tuple[str, ...], alone: bool) -> list[View]:
+    """Return a node as views of nodes indexed by `keys`, or else as one view of itself.
+
+    `alone` says that one worker has all rows. An index then serves any first columns of its rows, since it is sorted by
+    all of them; with several workers, its key decides which worker has a row.
+    """
+    return indexed_views(node, keys, alone) or [View(node, keys)]
 
 
-def indexed_views(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View] | None:
+def indexed_views(node: nodes.PlanNode, keys: tuple[str, ...], alone: bool) -> list[View] | None:
     """Return the views that a node consists of, if all of them have an index by these keys; else None."""
     views: list[View] = []
-    stack = [View(node)]
+    stack = [View(node, keys)]
     while stack:
         view = stack.pop()
         inner = view.node
-        if is_indexed(inner, keys):
-            views.append(view)
+        index = key_of_index(inner, keys, alone)
+        if index is not None:
+            views.append(replace(view, index=index))
         elif isinstance(inner, nodes.FilterNode) and not inner.silent:
             stack.append(replace(view, node=inner.input, conditions=(inner.condition, *view.conditions)))
         elif isinstance(inner, nodes.NegateNode):
@@ -50,11 +56,17 @@ def indexed_views(node: nodes.PlanNode, keys: tuple[str, ...]) -> list[View] | N
     return views
 
 
-def is_indexed(node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
-    """Return whether an arrangement by these keys exists, or is a by-product of rendering the node."""
+def key_of_index(node: nodes.PlanNode, keys: tuple[str, ...], alone: bool) -> tuple[str, ...] | None:
+    """Return the key of an arrangement that serves a join by `keys`; None if there is none yet.
+
+    It exists, or is a by-product of rendering the node.
+    """
     match node:
         case nodes.InstalledNode() | nodes.RelationNode():
-            return node.owner.arranged_by(keys) is not None
+            if node.owner.arranged_by(keys) is not None:
+                return keys
+            base = node.owner.base() if alone and keys else None
+            return base.keys if base is not None and base.schema.names[: len(keys)] == keys else None
         case nodes.ArrangeNode() | nodes.ReduceNode():
-            return node.keys == keys
-    return False
+            return keys if node.keys == keys else None
+    return None

@@ -104,7 +104,7 @@ def install_indexes(root: nodes.PlanNode) -> None:
     """Install the indexes that the joins of a query read, before the query's own dataflow."""
     for node in count_uses((root,)):
         if isinstance(node, nodes.JoinNode):
-            for pair in pairs_of(node):
+            for pair in pairs_of(node, alone=False):
                 for view, keys in zip(pair, keys_of(node), strict=True):
                     if isinstance(view.node, nodes.RelationNode):
                         view.node.owner.arranged_by(keys)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from kpg.bench.experiment import Experiment, PaperFigure, at_most
 from kpg.bench.measure import percentile_ms
 from kpg.bench.run import Run
-from kpg.bench.tpch_sessions import BATCH_ROWS, TpchSession, columns_of_all, serve
+from kpg.bench.tpch_sessions import TpchSession, columns_of_all, serve
 from kpg.bench.tpch_speed import machine_slowdown
 from kpg.bench.tpch_stream import TpchStream
 from kpg.bench.tpch_views import measured_queries
@@ -39,7 +39,7 @@ def over_kept_lineitem(run: Run) -> None:
     tables = load_tables(run.scale, columns_of_all())
     with open_database() as db:
         session = TpchSession(db, TpchStream(tables, columns_of_all()), share=True, keep_lineitem=True)
-        session.load(BATCH_ROWS, 1.0)
+        session.load(1.0)
         for number in measured_queries(run):
             run.progress("over a kept lineitem", number, 22)
             session.install(number)

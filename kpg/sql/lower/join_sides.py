@@ -15,7 +15,7 @@ from kpg.columns.schema import Type
 from kpg.query.lower.unit_input import UNIT
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.lower.relation_lowering import RelationLowering
-from kpg.sql.lower.table_arrangements import is_indexed_by
+from kpg.sql.lower.table_arrangements import is_indexed_by, shared_index
 from kpg.sql.rewrites.join_conditions import KeyPair
 
 
@@ -28,8 +28,9 @@ class JoinSide:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether an arrangement by the keys exists, perhaps of more rows."""
-        return bool(self.keys) and is_indexed_by(self.relation.rows.node, self.keys)
+        """Whether an arrangement by the keys exists, perhaps of more rows or by more columns."""
+        alone = self.relation.rows.db.is_single_worker
+        return bool(self.keys) and is_indexed_by(self.relation.rows.node, self.keys, alone)
 
     def key_type(self, position: int) -> Type:
         """Return the type of a key."""
@@ -73,7 +74,12 @@ def _side(relation: LoweredRelation, keys: Sequence[Expression]) -> JoinSide:
     names = [key.name if isinstance(key, ColumnReference) else f" key {at}" for at, key in enumerate(keys)]
     side = JoinSide(relation, tuple(names))
     is_plain = all(isinstance(key, ColumnReference) for key in keys) and len(set(names)) == len(names)
-    if is_plain and (side.is_indexed or len(relation.rows.schema) == len(set(relation.names.values()))):
+    if is_plain and side.is_indexed:
+        return side
+    shared = shared_index(relation.rows, relation.names.values(), side.keys) if is_plain else None
+    if shared is not None:
+        return JoinSide(relation.with_rows(shared), side.keys)
+    if is_plain and len(relation.rows.schema) == len(set(relation.names.values())):
         return side
     kept = {name: ColumnReference(name) for name in dict.fromkeys(relation.names.values())}
     computed: dict[str, Expression] = {}

@@ -23,7 +23,7 @@ from kpg.sql.lower.join_graph import JoinGraph, equation
 from kpg.sql.lower.lower_rows import condition_of
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
-from kpg.sql.lower.table_arrangements import is_indexed_by, table_key, unfiltered
+from kpg.sql.lower.table_arrangements import is_indexed_by, serving_key, shared_index, unfiltered
 from kpg.sql.relational.scalars import Column, Scalar
 from kpg.sql.rewrites.join_conditions import columns_of
 from kpg.sql.rewrites.scalar_properties import can_fail
@@ -100,8 +100,9 @@ def steps_of(graph: JoinGraph, lowered: list[LoweredRelation], start: int) -> li
 
 
 def ordered_as_arranged(keys: ColumnPairs, relation: LoweredRelation) -> ColumnPairs:
-    """Return the pairs of a lookup in the order of the columns by which a table is arranged, others last."""
-    order = {name: at for at, name in enumerate(table_key(relation))}
+    """Return the pairs of a lookup in the order of the columns by which a table is arranged, if it is."""
+    names = {relation.names[own] for _, own in keys}
+    order = {name: at for at, name in enumerate(serving_key(relation, names))}
     return tuple(sorted(keys, key=lambda pair: order.get(relation.names[pair[1]], len(order))))
 
 
@@ -202,6 +203,9 @@ class DeltaPipelineBuilder:
         key = tuple((self.names[mine], name) for (mine, _), name in zip(step.keys, columns, strict=True))
         if is_indexed_by(base, columns, is_alone(self.lowering)):
             return nodes.ExtenderSpec(base, key, strict), conditions, list(base.schema.names) if conditions else []
+        shared = shared_index(relation.rows, relation.names.values(), columns)
+        if shared is not None:
+            return nodes.ExtenderSpec(shared.node, key, strict), [], []
         kept = dict.fromkeys(relation.names.values())
         rows = relation.rows.select(*kept) if len(kept) < len(relation.rows.schema) else relation.rows
         return nodes.ExtenderSpec(rows.node, key, strict), [], []

@@ -16,7 +16,7 @@ from kpg.sql.lower.lower_rows import condition_of
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.lower.planned_join import PlannedJoin
 from kpg.sql.lower.relation_lowering import RelationLowering
-from kpg.sql.lower.table_arrangements import is_arranged_by, table_key
+from kpg.sql.lower.table_arrangements import is_arranged_by, serving_key
 from kpg.sql.relational.relations import BoundJoin
 from kpg.sql.relational.scalars import Column, Scalar
 from kpg.sql.rewrites.join_conditions import KeyPair, columns_of, split_condition
@@ -125,8 +125,8 @@ class JoinBuilder:
         pairs = zip(self.graph.members(first.relations), self.graph.members(second.relations), strict=True)
         chosen = [(mine[0], theirs[0]) for mine, theirs in pairs if mine and theirs]
         for side, rows in enumerate((left, right)):
-            key = table_key(rows)
-            if key and {rows.names[pair[side]] for pair in chosen} == set(key):
+            key = serving_key(rows, {rows.names[pair[side]] for pair in chosen})
+            if key:
                 position = {column: key.index(rows.names[column]) for column in (pair[side] for pair in chosen)}
                 chosen = sorted(chosen, key=lambda pair: position.get(pair[0], position.get(pair[1], 0)))
         return tuple(KeyPair(value_of(mine), value_of(theirs)) for mine, theirs in chosen)

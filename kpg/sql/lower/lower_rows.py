@@ -17,7 +17,7 @@ from kpg.sql.lower.lower_scalars import balanced
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Filter, Project, Scan, Values
-from kpg.sql.relational.scalars import Column, ColumnValue, Constant, Scalar, conjuncts
+from kpg.sql.relational.scalars import Column, ColumnValue, Constant, IsNull, Not, Scalar, conjuncts
 
 COMPUTED_ROWS: Final = 8  # more constant rows than this are encoded at once
 
@@ -94,9 +94,19 @@ def lower_project(lowering: RelationLowering, project: Project) -> LoweredRelati
 
 
 def lower_filter(lowering: RelationLowering, node: Filter) -> LoweredRelation:
-    """Return the rows on which all terms of a condition are true."""
+    """Return the rows on which all terms of a condition are true. Terms that are always true are left out."""
     rows = lowering.lower(node.input)
-    return rows.with_rows(rows.rows.filter(condition_of(lowering, conjuncts(node.condition), rows)))
+    not_null = lowering.facts.not_null(node.input)
+    terms = tuple(term for term in conjuncts(node.condition) if not is_present(term, not_null))
+    return rows.with_rows(rows.rows.filter(condition_of(lowering, terms, rows))) if terms else rows
+
+
+def is_present(term: Scalar, not_null: frozenset[Column]) -> bool:
+    """Return whether a term is IS NOT NULL of a column that never is null."""
+    match term:
+        case Not(term=IsNull(argument=ColumnValue() as value)):
+            return value.column in not_null
+    return False
 
 
 def condition_of(lowering: RelationLowering, terms: tuple[Scalar, ...], rows: LoweredRelation) -> Expression:

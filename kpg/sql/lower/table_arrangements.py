@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
+from kpg.api.collection import Collection
 from kpg.plan import nodes
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.relational.scalars import Column
 
+MAX_WIDTH_RATIO: Final = 2  # of all columns of a table to those that a query reads, for an arrangement of all columns
+
 
 def is_arranged_by(relation: LoweredRelation, columns: frozenset[Column]) -> bool:
-    """Return whether a table, perhaps below filters, is arranged by exactly some columns."""
-    names = {relation.names[column] for column in columns}
-    return bool(names) and set(table_key(relation)) == names
+    """Return whether a table, perhaps below filters, has an arrangement that a join by some columns can read."""
+    return bool(serving_key(relation, {relation.names[column] for column in columns}))
+
+
+def serving_key(relation: LoweredRelation, names: set[str]) -> tuple[str, ...]:
+    """Return some columns in the order of an arrangement of a table that is by them; empty if there is none.
+
+    It is by its key, by the columns of an index, or by those that another query asked for. On one worker, an
+    arrangement whose key begins with the columns serves as well.
+    """
+    key = table_key(relation)
+    first = key[: len(names)] if relation.rows.db.is_single_worker else key
+    if names and set(first) == names:
+        return first
+    node, _ = unfiltered(relation.rows.node)
+    others = getattr(node.owner, "other_keys", list) if isinstance(node, nodes.RelationNode) else list
+    return next((keys for keys in others() if set(keys) == names), ())
 
 
 def is_indexed_by(node: nodes.PlanNode, keys: tuple[str, ...], also_prefix: bool = False) -> bool:
@@ -30,9 +48,24 @@ def is_indexed_by(node: nodes.PlanNode, keys: tuple[str, ...], also_prefix: bool
             find = getattr(node.owner, "arranged_by", None)
             if find is None:
                 return getattr(node.owner, "key", ()) == keys
-            own = node.owner.base().keys if also_prefix else ()
+            own = node.owner.base().schema.names if also_prefix else ()
             return find(keys) is not None or (bool(keys) and own[: len(keys)] == keys)
     return False
+
+
+def shared_index(rows: Collection, read: Iterable[str], keys: tuple[str, ...]) -> Collection | None:
+    """Return a table arranged by some columns for all queries, None if the query should arrange its own columns.
+
+    All columns are kept, so that any later query can read the arrangement. That is worth it if the query reads at
+    least half of them itself. A filtered table is arranged by its query alone.
+    """
+    node = rows.node
+    if not isinstance(node, nodes.RelationNode) or not keys or len(set(keys)) < len(keys):
+        return None
+    own = rows.schema.select(list(dict.fromkeys((*keys, *read)))).width
+    if rows.schema.width > MAX_WIDTH_RATIO * own or getattr(node.owner, "is_log", False):
+        return None
+    return Collection(rows.db, nodes.ArrangeNode(node.schema, frozenset(), node, keys, shared=True))
 
 
 def unfiltered(node: nodes.PlanNode) -> tuple[nodes.PlanNode, list[Any]]:

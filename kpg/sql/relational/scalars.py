@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kpg.sql.sql_types import BOOLEAN, SqlType
@@ -183,12 +182,16 @@ class AggregateCall:
 SUBQUERIES = (SubqueryValue, Exists, AnyRow, SubqueryArray)
 TRUE = Constant(True, type=BOOLEAN)
 WITHOUT_PARTS = frozenset({"type", "span", "column", "value", "function", "explicit", "query"})  # fields of scalars
+_part_names: dict[type[Scalar], tuple[str, ...]] = {}
 
 
-@cache
 def part_names(kind: type[Scalar]) -> tuple[str, ...]:
     """Return the fields of a kind of scalar that may hold scalars; found once, since trees are walked often."""
-    return tuple(entry.name for entry in fields(kind) if entry.name not in WITHOUT_PARTS)
+    names = _part_names.get(kind)
+    if names is None:
+        names = tuple(entry.name for entry in fields(kind) if entry.name not in WITHOUT_PARTS)
+        _part_names[kind] = names
+    return names
 
 
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:

@@ -3,7 +3,6 @@
 import duckdb
 import pytest
 
-from kpg.bench.tpch_sessions import columns_of_all, own_name, own_tables, own_text, own_view
 from kpg.sql.tpch.tpch_data import load_tables
 from kpg.sql.tpch.tpch_queries import NUMBERS, columns_read, query_text
 from kpg.sql.tpch.tpch_tables import COLUMNS, PRIMARY_KEYS, create_table
@@ -67,17 +66,3 @@ def test_the_reference_runs_on_one_thread(tables):
     connection = reference(tables)
     assert isinstance(connection, duckdb.DuckDBPyConnection)
     assert connection.sql("SELECT current_setting('threads')").fetchall() == [(1,)]
-
-
-@pytest.mark.parametrize("number", NUMBERS)
-def test_a_query_without_sharing_is_the_same_query_over_views_of_its_own(postgres, number):
-    postgres.reset()
-    for table, columns in columns_of_all().items():
-        postgres.rows(create_table(table, columns, key=False))
-    for table in own_tables(number):
-        postgres.rows(own_view(table, number))
-    assert postgres.checked(own_text(number)) is None
-    for table in own_tables(number):
-        postgres.rows(f"ALTER VIEW {own_name(table, number)} RENAME TO hidden")
-        assert postgres.checked(own_text(number)).sqlstate == "42P01"
-        postgres.rows(f"ALTER VIEW hidden RENAME TO {own_name(table, number)}")
