@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"api", "client", "columns", "opening"},
     "query": {"api", "columns", "opening", "plan", "seminaive", "terminal"},
     "sql": {"api", "columns", "plan", "query", "seminaive", "terminal"},
-    "service": {"algebra", "api", "columns", "observe", "plan", "query", "sql", "storage"},
+    "service": {"algebra", "api", "columns", "dataflow", "observe", "plan", "query", "sql", "storage"},
     "testing": {"algebra", "api", "columns", "dataflow", "kernels", "query", "sql", "trace"},
     "bench": {
         "algebra",

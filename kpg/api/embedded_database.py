@@ -49,6 +49,7 @@ from kpg.trace.merge_policy import ALL_OPERATORS, IDLE_CALL_FUEL, policy_for
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
+    from kpg.api.admission import Admission
     from kpg.api.capture import Capture
     from kpg.api.durability import DurableStore
     from kpg.api.installed_arrangement import InstalledArrangement
@@ -89,6 +90,7 @@ class EmbeddedDatabase(Database):
         self.recorder: Recorder | None = None  # turns events of the engine into relations, if a log is open
         self.memory = Memory(config.memory_limit, partial(describe_largest, self.worker))
         self.watch = Watch(self.memory)
+        self.admission: Admission | None = None  # of queries, if the db runs them for others
         if config.memory_limit is not None:
             self.worker.guard = self.watch
         self.durable = durable

@@ -10,7 +10,7 @@ several workers has an installer of its own (kpg/cluster/cluster_installer.py), 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kpg.api.contracts import Database, Installer, Output
@@ -22,10 +22,11 @@ from kpg.api.unread_changes import UnreadChanges
 from kpg.columns.schema import Schema
 from kpg.errors import InUse
 from kpg.operators.source import Source
-from kpg.plan.nodes import PlanNode, ReduceNode
+from kpg.plan.nodes import InstalledNode, PlanNode, ReduceNode, RelationNode
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.dataflow.graph import Dataflow
 
 
 class EmbeddedInstaller(Installer):
@@ -44,10 +45,23 @@ class EmbeddedInstaller(Installer):
 
     def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> EmbeddedOutput:
         self.db.check()
+        self._check([node])
         chosen = free_output_name(self.db, name, replace)
         output = self._output(node, chosen, keep)
+        self._admit(output.dataflow)
         enter(self.db, output, name)
         return output
+
+    def _check(self, roots: Iterable[PlanNode]) -> None:
+        """Raise if the db does not admit one of the plans."""
+        if self.db.admission is not None:
+            for root in roots:
+                self.db.admission.check_plan(root)
+
+    def _admit(self, dataflow: Dataflow) -> None:
+        """Let limits hold for a new dataflow, if the db has some."""
+        if self.db.admission is not None:
+            self.db.admission.admit(dataflow)
 
     def _output(self, node: PlanNode, chosen: str, keep: bool) -> EmbeddedOutput:
         changes = UnreadChanges(node.schema, self.db.config.coordinates)
@@ -62,15 +76,23 @@ class EmbeddedInstaller(Installer):
         return EmbeddedOutput(self.db, chosen, dataflow, changes, installed, installed.errors, relations)
 
     def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> EmbeddedArrangement:
+        is_index = isinstance(node, (InstalledNode, RelationNode))
+        if not is_index:
+            self._check([node])
         (installed,) = self._install(ArrangementsBuilder(self.db, name, {name: (node, keys)}))
+        if not is_index:
+            self._admit(installed.dataflow)
         return EmbeddedArrangement(self.db, installed, node)
 
     def answers(
         self, name: str, plans: dict[str, PlanNode], relations: Mapping[PlanNode, str] | None = None
     ) -> dict[str, EmbeddedArrangement]:
         """Install several plans as one dataflow, each as an index by all its columns."""
+        self._check(plans.values())
         by_all = {answer: (node, node.schema.names) for answer, node in plans.items()}
         installed = self._install(ArrangementsBuilder(self.db, name, by_all, relations=relations))
+        if installed:
+            self._admit(installed[0].dataflow)
         return {
             answer: EmbeddedArrangement(self.db, arrangement, node)
             for (answer, node), arrangement in zip(plans.items(), installed, strict=True)

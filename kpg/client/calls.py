@@ -128,12 +128,21 @@ def interest(
     granularity: float | None = None,
     log: bool = True,
     credit: int = 8,
+    limits: Mapping[str, float | None] | None = None,
 ) -> Call[replies.InterestedReply]:
     """Follow a rule or relation; the server sends at most `credit` steps ahead of those that were read."""
-    rows = as_arguments(arguments)
+    rows, own_limits = as_arguments(arguments), as_limits(limits)
     return Call(
-        lambda id: requests.InterestRequest(id, name, rows, sharing, joins, granularity, log, credit=credit), last_reply
-    )  # fmt: skip
+        lambda id: requests.InterestRequest(
+            id, name, rows, sharing, joins, granularity, log, credit=credit, limits=own_limits
+        ),
+        last_reply,
+    )
+
+
+def as_limits(limits: Mapping[str, float | None] | None) -> dict[str, Any] | None:
+    """Return the limits of a request, as messages have them."""
+    return None if limits is None else dict(limits)
 
 
 def as_arguments(arguments: Arguments | None) -> tuple[dict[str, Any], ...] | None:
@@ -184,13 +193,19 @@ def take(interest: int) -> Call[int | None]:
     return Call(lambda id: requests.TakeRequest(id, interest), time_of)
 
 
-def sql(text: str, *values: Any, limit: int | None = None, **parameters: Any) -> Call[pa.Table]:
+def sql(
+    text: str,
+    *values: Any,
+    limit: int | None = None,
+    limits: Mapping[str, float | None] | None = None,
+    **parameters: Any,
+) -> Call[pa.Table]:
     """Execute SQL statements; return the rows of the last one. `:name` takes a keyword argument, `$1` the first value.
 
     The metadata of the table has the `tag` of the statement, such as INSERT 0 1.
     """
     named = {str(number): value for number, value in enumerate(values, 1)} | parameters
-    return Call(lambda id: requests.SqlRequest(id, text, named or None, limit), joined_pages)
+    return Call(lambda id: requests.SqlRequest(id, text, named or None, limit, as_limits(limits)), joined_pages)
 
 
 def query(
@@ -200,13 +215,14 @@ def query(
     arguments: Arguments | None = None,
     as_of: int | None = None,
     limit: int | None = None,
+    limits: Mapping[str, float | None] | None = None,
 ) -> Call[pa.Table]:
     """Return the rows of an answer, by name or text; as of a time, for which the server waits.
 
     The metadata of the table has the `time`, and whether a limit `cut` the rows.
     """
-    rows = as_arguments(arguments)
-    return Call(lambda id: requests.QueryRequest(id, text, language, rows, as_of, limit), joined_pages)
+    rows, own_limits = as_arguments(arguments), as_limits(limits)
+    return Call(lambda id: requests.QueryRequest(id, text, language, rows, as_of, limit, own_limits), joined_pages)
 
 
 def joined_pages(pages: Sequence[replies.RowsReply]) -> pa.Table:

@@ -95,6 +95,8 @@ class Channel:
         self.target.queues[self.target_input].append(message)
         dataflow = self.target.dataflow
         dataflow.worker.schedule(self.target)
+        if dataflow.usage is not None:
+            dataflow.usage.rows += rows_of(message.payload)
         if dataflow.events is not None:
             dataflow.events.messages += (self.entity, rows_of(message.payload))
 

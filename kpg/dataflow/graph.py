@@ -15,6 +15,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, least
 from kpg.dataflow.channel import Channel, LocalPact, Pact
 from kpg.dataflow.operator import Message, Operator, Times
+from kpg.dataflow.usage import DataflowUsage
 from kpg.errors import KpgError
 from kpg.events import FIRST_CHANNEL, Connects, Events, Operates, entity_of
 from kpg.progress.reachability import Reachability
@@ -66,6 +67,7 @@ class Dataflow:
         self._fed_early: list[tuple[Operator, Message]] | None = []  # before it is complete
         self._openings: list[tuple[int, Time]] = []
         self.on_drop: list[Callable[[], None]] = []
+        self.usage: DataflowUsage | None = None  # counted if limits hold for this dataflow
 
     def add(
         self,

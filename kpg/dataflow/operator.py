@@ -179,6 +179,11 @@ class Operator(ABC):
         return any(less_equal(usable, time) for usable in (*self._current, *self.held))
 
     @property
+    def is_stepping(self) -> bool:
+        """Whether it is in the middle of a step that consumes messages."""
+        return bool(self._current)
+
+    @property
     def usable(self) -> Times:
         """The earliest times this operator may send at within this step."""
         return minimal((*self.held, *self._current)) if self._current else self.held

@@ -95,6 +95,7 @@ class InterestRequest(Request):
     `arguments` fix columns by name, once or many times: `[{"x": "ann"}, {"x": "bob"}]`. `credit` is the number of
     `changes` that the server sends before it waits for an `ack`; changes that wait are consolidated. `granularity`
     (seconds) is the least time between two of them. A `sink` takes the output instead of this connection.
+    `limits` are limits for this query alone, as in `{"step_rows": 1000000}`; so also in `query` and `sql`.
     """
 
     name: Name
@@ -105,6 +106,7 @@ class InterestRequest(Request):
     log: bool = True
     sink: SinkSpec | None = None
     credit: Annotated[int, Between(1, 1_000)] | None = None
+    limits: dict[str, Value] | None = None
 
 
 @message("add_arguments", REQUESTS)
@@ -146,6 +148,7 @@ class QueryRequest(Request):
     arguments: Arguments | None = None
     as_of: Count | None = None
     limit: Count | None = None
+    limits: dict[str, Value] | None = None
 
 
 @message("sql", REQUESTS)
@@ -155,6 +158,7 @@ class SqlRequest(Request):
     text: Text
     parameters: dict[str, Value] | None = None
     limit: Count | None = None
+    limits: dict[str, Value] | None = None
 
 
 @message("explain", REQUESTS)

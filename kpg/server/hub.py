@@ -26,7 +26,7 @@ from kpg.server.request_handlers import NewInterest, QueryRows, RequestContext, 
 from kpg.server.server_metrics import ServerMetrics
 from kpg.server.session import Action, AllowChanges, CloseConnection, RunRequest, SendMessage, Session
 from kpg.server.session_limits import SessionLimits
-from kpg.server.tokens import Tokens
+from kpg.server.tokens import Role, Tokens
 from kpg.service import Interest, Service
 
 PERMANENT_FAILURES: Final = (OverLimit, TooManyRounds)  # an answer does not recover from these
@@ -77,8 +77,11 @@ class Hub:
     ) -> Future[RequestResult]:
         """Run a request on the engine; one with `as_of` waits until that time is complete."""
 
+        client = self.clients.get(owner)
+        role: Role = "user" if client is None else client.session.role
+
         def work(service: Service) -> RequestResult:
-            return handle_request(RequestContext(service, self.engine, owner, self.limits.rows), request)
+            return handle_request(RequestContext(service, self.engine, owner, self.limits.rows, role), request)
 
         moment = getattr(request, "as_of", None)
         if moment is None:

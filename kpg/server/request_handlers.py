@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from kpg.errors import SchemaMismatch, UndefinedName
+from kpg.errors import InputError, NotAuthorised, SchemaMismatch, UndefinedName
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.value_expressions import column_type
 from kpg.server.change_payload import ChangePayload
@@ -25,6 +25,9 @@ from kpg.service.relation_declarations import is_attribute
 
 if TYPE_CHECKING:
     from kpg.server.engine_thread import EngineThread
+    from kpg.server.tokens import Role
+
+USER_FACTOR = 100  # by which the request of a user may raise a limit of its query
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class RequestContext:
     engine: EngineThread
     owner: int  # the session; 0 for HTTP
     max_rows: int  # of an answer to a query
+    role: Role = "admin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +146,25 @@ def follow(context: RequestContext, request: requests.InterestRequest) -> NewInt
         granularity=request.granularity,
         log=request.log,
         sink=asdict(request.sink) if request.sink is not None else None,
+        limits=limits_of(context, request.limits),
     )
     columns = tuple(parts.ColumnSpec(name, type_name(kind)) for name, kind in interest.columns)
     return NewInterest(interest, replies.InterestedReply(request.id, interest.id, interest.name, columns))
+
+
+def limits_of(context: RequestContext, limits: dict[str, Any] | None) -> dict[str, float | None] | None:
+    """Return the limits of a request. Users may multiply the server's limits by USER_FACTOR, admins may lift them."""
+    defaults = asdict(context.service.limits.query)
+    for name, value in (limits or {}).items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise InputError(f"the limit {name} is not a number", detail=f"It is {value!r}.")
+        allowed = defaults.get(name)
+        if context.role == "admin" or allowed is None:
+            continue
+        if value is None or value > USER_FACTOR * allowed:
+            hint = f"A user may raise it to {USER_FACTOR * allowed:,.0f}; the server's option is for all."
+            raise NotAuthorised(f"to raise the limit {name} this far needs the role admin", hint=hint)
+    return limits
 
 
 def type_name(kind: str) -> str:
@@ -196,7 +216,12 @@ def query(context: RequestContext, request: requests.QueryRequest) -> QueryRows:
     """Return the rows of an answer. Asks for one row more than the limit, to know whether there are more."""
     limit = context.max_rows if request.limit is None else min(request.limit, context.max_rows)
     table = context.service.query(
-        request.text, language=request.language, arguments=request.arguments, as_of=request.as_of, limit=limit + 1
+        request.text,
+        language=request.language,
+        arguments=request.arguments,
+        as_of=request.as_of,
+        limit=limit + 1,
+        limits=limits_of(context, request.limits),
     )
     time = request.as_of if request.as_of is not None else context.service.time - 1
     return QueryRows(table.slice(0, limit), time, table.num_rows > limit)
@@ -206,7 +231,8 @@ def query(context: RequestContext, request: requests.QueryRequest) -> QueryRows:
 def execute_sql(context: RequestContext, request: requests.SqlRequest) -> QueryRows:
     """Execute SQL statements in the session of the client."""
     limit = context.max_rows if request.limit is None else min(request.limit, context.max_rows)
-    result = context.service.execute_sql(request.text, request.parameters, owner=context.owner)
+    limits = limits_of(context, request.limits)
+    result = context.service.execute_sql(request.text, request.parameters, owner=context.owner, limits=limits)
     table = result.table.rename_columns(distinct_names(result.table.column_names))
     if len(result) > limit:  # Arrow would give a table without columns as many rows as the slice is long
         table = table.slice(0, limit)

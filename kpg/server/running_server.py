@@ -28,7 +28,7 @@ from kpg.server.tokens import Tokens, generate_token, read_tokens, token_from_en
 from kpg.service import Limits, Service
 
 Report = Callable[[str], object]
-MAX_ROUNDS = 10_000  # of one recursion; one that diverges blocks all clients for about ten seconds
+MAX_ROUNDS = 1_000  # of one recursion; one that diverges takes about two seconds for them
 MAX_UNREAD_ROWS = 10_000  # unread changes of an interest above which they are consolidated
 MAX_ANSWER_RULES = 500  # that one answer is computed by: other clients wait while its dataflow is built
 

@@ -80,8 +80,14 @@ LIMITS = (
     ("queries", "N", "simultaneous interests (1000)"),
     ("rules", "N", "registered rules (1000)"),
     ("rows", "N", "rows of one answer (1000000)"),
-    ("rounds", "N", "rounds of one recursion (10000)"),
+    ("rounds", "N", "rounds of one recursion (1000)"),
     ("pending", "N", "requests without a reply (64)"),
+    ("product-rows", "N", "estimated rows of a product of two large collections (10000000)"),
+    ("step-rows", "N", "rows that a query passes between operators for one time (200000000)"),
+    ("kept-rows", "N", "rows in the state of a query (50000000)"),
+    ("kept-bytes", "BYTES", "the same in bytes (4294967296)"),
+    ("first-seconds", "N", "CPU seconds of a query to its first answer (60)"),
+    ("cpu-percent", "N", "of one processor that a query may use afterwards (no limit)"),
     ("text-characters", "N", "characters of one text of rules or SQL (1000000)"),
     ("text-rules", "N", "rules of one text (5000)"),
     ("text-facts", "N", "facts of one text (1000)"),
@@ -92,6 +98,7 @@ LIMITS = (
 )
 
 SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options that are limits of the service
+QUERY = ("product_rows", "step_rows", "kept_rows", "kept_bytes", "first_seconds", "cpu_percent")  # of each query
 TEXT = ("text_characters", "text_rules", "text_facts")  # and of its texts
 
 
@@ -112,6 +119,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     chosen = {name: value for name, value in options.items() if value is not None}
     memory = chosen.pop("memory", default_limit())
     limits = replace(default_limits(), memory=memory, **{name: chosen.pop(name) for name in SERVICE if name in chosen})
+    query = {name: chosen.pop(name) for name in QUERY if name in chosen}
     text = {name.removeprefix("text_"): chosen.pop(name) for name in TEXT if name in chosen}
     session_limits = replace(SessionLimits(), **chosen)
     return Settings(
@@ -122,7 +130,13 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         token_file=arguments.token_file,
         open_to_all=arguments.no_token,
         session_limits=session_limits,
-        limits=replace(limits, queries=session_limits.queries, rows=None, text=replace(limits.text, **text)),
+        limits=replace(
+            limits,
+            queries=session_limits.queries,
+            rows=None,
+            text=replace(limits.text, **text),
+            query=replace(limits.query, **query),
+        ),
         sinks=arguments.sinks,
         functors=arguments.functors,
         history=arguments.history,

@@ -46,6 +46,7 @@ from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
 from kpg.service.sql_relations import SqlRelations
 from kpg.service.subscription import Interest
+from kpg.service.usage_guard import UsageGuard
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
@@ -80,7 +81,8 @@ class Service:
         self.catalog = Catalog(db)
         self.rules = RuleStore()
         self.planner = Planner(limits, wait)
-        self.answers = AnswerBuilder(db, self.catalog, self.rules, limits, self.planner)
+        self.guard = UsageGuard(db, limits.query)
+        self.answers = AnswerBuilder(db, self.catalog, self.rules, limits, self.planner, self.guard)
         self.tenants = TenantBuilder(self.answers)
         self._one_shot = OneShotQueries(db, self.answers, self.tenants, limits)
         self._registry = InterestRegistry(self.tenants, clock, sinks)
@@ -224,12 +226,21 @@ class Service:
             if all(existing.get(used) == now.get(used) for used in (*own, *relations_read(rule_text))):
                 return rule_text
 
-    def execute_sql(self, text: str, parameters: Mapping[str, Any] | None = None, *, owner: Any = None) -> QueryResult:
+    def execute_sql(
+        self,
+        text: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        owner: Any = None,
+        limits: Mapping[str, float | None] | None = None,
+    ) -> QueryResult:
         """Execute SQL statements in the session of a client; return the result of the last one.
 
-        Tables and materialized views become relations that rules, queries and interests read.
+        Tables and materialized views become relations that rules, queries and interests read. `limits` are other
+        values for some `QueryLimits`.
         """
-        result = self.sql.execute(owner, text, parameters or {})
+        with self.guard.raised(limits):
+            result = self.sql.execute(owner, text, parameters or {})
         self._system.update()
         return result
 
@@ -262,6 +273,7 @@ class Service:
         granularity: float | None = None,
         log: bool = True,
         sink: Sink | Mapping[str, Any] | None = None,
+        limits: Mapping[str, float | None] | None = None,
     ) -> Interest:
         """Follow an answer: its rows, then each change. The first interest builds it.
 
@@ -270,9 +282,11 @@ class Service:
         granularity   seconds; changes are consolidated and delivered at the ends of intervals only
         log           False excludes the dataflows built for it from the db's event log
         sink          receives the changes instead of `take`; a Sink, or a description for `kpg.observe.sinks.open_sink`
+        limits        other values for some `QueryLimits`, if the interest builds a dataflow
         """
         self._system.require({name})
-        return self._registry.add(InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink))
+        with self.guard.raised(limits):
+            return self._registry.add(InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink))
 
     def add_arguments(self, interest: Interest, arguments: Arguments) -> None:
         """Add arguments to an interest: an update of its dataflow's parameters."""
@@ -304,19 +318,22 @@ class Service:
         arguments: Arguments | None = None,
         as_of: int | None = None,
         limit: int | None = None,
+        limits: Mapping[str, float | None] | None = None,
     ) -> pa.Table:
         """Return the rows of an answer as of a time, by default the last closed one.
 
         With a language, the first argument is a query or rules in that language. The last rule is answered; nothing is
-        registered. Dataflows built for the query are dropped.
+        registered. Dataflows built for the query are dropped. `limits` are other values for some `QueryLimits`.
         """
         if language is None:
             self._system.require({text_or_name})
-            table = self._one_shot.query(text_or_name, arguments, as_of)
+            with self.guard.raised(limits):
+                table = self._one_shot.query(text_or_name, arguments, as_of)
         else:
             text = self._read_rules(language, text_or_name, self.answers.unique_label("query"))
             self._system.require(set(relations_read(text)))
-            table = self._one_shot.query_text(text, arguments, as_of)
+            with self.guard.raised(limits):
+                table = self._one_shot.query_text(text, arguments, as_of)
         self.limits.check_rows(text_or_name, table.num_rows)
         return table if limit is None else table.slice(0, limit)
 

@@ -45,6 +45,7 @@ from kpg.service.limits import Limits
 from kpg.service.planner import Planner
 from kpg.service.rules import RuleStore
 from kpg.service.templates import TOKEN, lift_constants, shape
+from kpg.service.usage_guard import UsageGuard
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
@@ -72,13 +73,20 @@ class AnswerBuilder:
     """Builds answers, and keeps those that interests share."""
 
     def __init__(
-        self, db: EmbeddedDatabase, catalog: Catalog, rules: RuleStore, limits: Limits, planner: Planner
+        self,
+        db: EmbeddedDatabase,
+        catalog: Catalog,
+        rules: RuleStore,
+        limits: Limits,
+        planner: Planner,
+        guard: UsageGuard,
     ) -> None:
         self.db = db
         self.catalog = catalog
         self.rules = rules
         self.limits = limits
         self.planner = planner
+        self.guard = guard
         self.answers: dict[tuple[str, bool], MaintainedAnswer] = {}  # by rule, and whether it reads shared answers
         self._last_label = 0
 
@@ -189,7 +197,7 @@ class AnswerBuilder:
         def find(name: str) -> ArrangementSource:
             return shared[name] if name in shared else self.catalog.relations[name].input
 
-        return DataflowBuilder(self.db, find, self.limits.rounds, joins)
+        return DataflowBuilder(self.db, find, self.guard.current.rounds or self.limits.rounds, joins)
 
     def flush(self) -> None:
         """Close the open time if building inserted rows: a query without atoms reads a constant row."""

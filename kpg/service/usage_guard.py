@@ -1,0 +1,161 @@
+"""Enforce the limits of single queries: a plan that is too large is refused, a dataflow that uses too much is stopped.
+
+    guard = UsageGuard(db, limits)
+    with guard.raised({"step_rows": 10**9}):      # the limits of one request
+        ...                                       # queries installed here get them
+
+The worker calls the guard after each step, and operators call it in the middle of long steps
+(kpg/columns/memory_budget.py). It charges the CPU time since the last call to the dataflow that is running. If that
+dataflow exceeds a limit, the guard raises OverLimit, and the worker drops this dataflow only. Cost: about a microsecond
+for each call, and every MEASURE_SECONDS of a dataflow's time a walk over the batches that it keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import monotonic, thread_time
+from typing import TYPE_CHECKING, Final
+
+from kpg.dataflow.usage import DataflowUsage
+from kpg.errors import OverLimit
+from kpg.plan.row_estimates import estimate_products
+from kpg.service.limits import QueryLimits
+
+if TYPE_CHECKING:
+    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.dataflow.graph import Dataflow
+    from kpg.dataflow.operator import Operator
+    from kpg.plan.nodes import PlanNode
+
+SMALL_PRODUCT_ROWS: Final = 1_000  # products with a side of at most this many rows are always planned
+MEASURE_SECONDS: Final = 0.02  # of a dataflow's CPU time between two measurements of its state
+SHARE_WINDOW_SECONDS: Final = 10.0  # over which the share of CPU time is measured
+
+
+@dataclass(slots=True)
+class LimitedUsage(DataflowUsage):
+    """What a dataflow has used, and its limits. Several tenants share a dataflow, and add their limits."""
+
+    limits: QueryLimits = field(default_factory=QueryLimits)
+    tenants: int = 1
+    measured_at: float = 0.0  # the CPU time at the last measurement of state
+    window_start: float = 0.0  # of the measurement of its share: wall time
+    window_seconds: float = 0.0  # CPU time before that
+
+
+class UsageGuard:
+    """Watches the dataflows of the queries of one service."""
+
+    def __init__(self, db: EmbeddedDatabase, limits: QueryLimits) -> None:
+        self.limits = limits
+        self._worker = db.worker
+        self._current: ContextVar[QueryLimits] = ContextVar("limits of the request", default=limits)
+        self._before = db.worker.guard
+        self._charged = 0.0  # the CPU time of this thread that was charged to dataflows or to nobody
+        db.worker.guard = self.check
+        db.admission = self
+
+    @property
+    def current(self) -> QueryLimits:
+        """The limits of the request that is being served."""
+        return self._current.get()
+
+    @contextmanager
+    def raised(self, limits: Mapping[str, float | None] | None) -> Iterator[None]:
+        """Use other limits for the queries that are installed in this block."""
+        token = self._current.set(self.limits.replaced(limits or {}))
+        try:
+            yield
+        finally:
+            self._current.reset(token)
+
+    # Admission
+
+    def check_plan(self, root: PlanNode) -> None:
+        """Raise OverLimit if a plan multiplies two large collections."""
+        limit = self.current.product_rows
+        if limit is None:
+            return
+        for product in estimate_products(root):
+            if product.rows > limit and product.smaller > SMALL_PRODUCT_ROWS:
+                sides = f"about {product.left:,} rows with about {product.right:,} rows"
+                what = f"the plan pairs {sides}, without a common column"
+                raise over(what, "product_rows", limit, "Join them by a common column")
+
+    def admit(self, dataflow: Dataflow) -> None:
+        """Let the limits of the present request hold for a dataflow."""
+        dataflow.usage = LimitedUsage(limits=self.current, window_start=monotonic())
+
+    # While dataflows run
+
+    def check(self, more: int = 0) -> None:
+        """Charge the time since the last call to the dataflow that is running, and raise if it exceeds a limit."""
+        now = thread_time()
+        elapsed, self._charged = now - self._charged, now
+        operator = self._worker.current
+        if operator is not None and isinstance(operator.dataflow.usage, LimitedUsage):
+            operator.dataflow.usage.seconds += elapsed
+            check_usage(operator, operator.dataflow.usage)
+        if self._before is not None:
+            self._before(more)
+
+
+def check_usage(operator: Operator, usage: LimitedUsage) -> None:
+    """Raise OverLimit if the dataflow of an operator exceeds one of its limits."""
+    limits, tenants, dataflow = usage.limits, usage.tenants, operator.dataflow
+    if limits.step_rows is not None and usage.rows > limits.step_rows * tenants:
+        what = f"{dataflow.name} produces more than {limits.step_rows * tenants:,} rows for one time"
+        raise over(what, "step_rows", limits.step_rows, "Give arguments, or join by more columns")
+    if not usage.answered:
+        if limits.first_seconds is not None and usage.seconds > limits.first_seconds * tenants:
+            what = f"{dataflow.name} takes more than {limits.first_seconds:g} seconds of CPU time to its first answer"
+            raise over(what, "first_seconds", limits.first_seconds, "Ask for fewer rows")
+    elif limits.cpu_percent is not None:
+        check_share(dataflow, usage, limits.cpu_percent)
+    if usage.seconds - usage.measured_at > MEASURE_SECONDS:
+        check_state(dataflow, usage)
+    if not operator.is_stepping and not dataflow.tracker.counts:  # everything that was fed is processed
+        usage.rows = 0
+        if not usage.answered:
+            usage.answered, usage.window_start, usage.window_seconds = True, monotonic(), usage.seconds
+
+
+def check_share(dataflow: Dataflow, usage: LimitedUsage, percent: float) -> None:
+    """Raise OverLimit if a dataflow has used more than its part of the last seconds."""
+    now = monotonic()
+    passed = now - usage.window_start
+    if passed < SHARE_WINDOW_SECONDS:
+        return
+    used = usage.seconds - usage.window_seconds
+    usage.window_start, usage.window_seconds = now, usage.seconds
+    if used > percent / 100 * usage.tenants * passed:
+        what = f"{dataflow.name} uses {used / passed:.0%} of the CPU time to keep its answer up to date"
+        raise over(what, "cpu_percent", percent, "Ask for fewer rows, or read them less often with query")
+
+
+def check_state(dataflow: Dataflow, usage: LimitedUsage) -> None:
+    """Measure the state of a dataflow; raise OverLimit if it keeps too much."""
+    rows = nbytes = 0
+    for operator in dataflow.operators:
+        for updates in operator.state():
+            rows += len(updates)
+            nbytes += updates.nbytes
+    usage.kept_rows, usage.kept_bytes, usage.measured_at = rows, nbytes, usage.seconds
+    limits, tenants = usage.limits, usage.tenants
+    if limits.kept_rows is not None and rows > limits.kept_rows * tenants:
+        raise over(f"{dataflow.name} keeps {rows:,} rows", "kept_rows", limits.kept_rows, "Ask for fewer rows")
+    if limits.kept_bytes is not None and nbytes > limits.kept_bytes * tenants:
+        raise over(f"{dataflow.name} keeps {nbytes:,} bytes", "kept_bytes", limits.kept_bytes, "Ask for fewer rows")
+
+
+def over(what: str, name: str, limit: float, instead: str) -> OverLimit:
+    """Return the error for a limit of a query."""
+    option = f"--max-{name.replace('_', '-')}"
+    return OverLimit(
+        what,
+        detail=f"The limit {name} is {limit:,}.",
+        hint=f'{instead}, or raise the limit: limits={{"{name}": N}} in the request, kpg serve {option} N for all.',
+    )

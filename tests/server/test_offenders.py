@@ -1,0 +1,137 @@
+"""Offenders beside a client that behaves well: each is refused or stopped, and the other client works on."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import kpg
+from kpg.client.connection import Connection
+from tests.server.serving import ADMIN, PATHS, USER, served
+
+ROWS = 12_000
+STOPPED_SECONDS = 30.0  # a limit on a busy machine; on an idle one each offender ends within two seconds
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A server with the default limits and two large relations."""
+    with served() as server:
+        with kpg.connect(server.url, token=ADMIN) as db:
+            db.create_relation("edge", {"x": int, "y": int})
+            db.register(PATHS)
+            for name in ("big", "big2"):
+                db.create_relation(name, {"x": int})
+                db.insert(name, [(row,) for row in range(ROWS)])
+        yield server.url
+
+
+class CalmClient:
+    """Inserts and follows an answer on a thread of its own, and checks every change."""
+
+    def __init__(self, url: str) -> None:
+        self._db = kpg.connect(url, token=USER)
+        self._answer = self._db.interest("path")
+        self._end = threading.Event()
+        self.changes = 0
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._work)
+
+    def _work(self) -> None:
+        try:
+            self._answer.rows()
+            while not self._end.is_set() or not self.changes:
+                self._db.insert("edge", [(1, 2)])
+                assert self._answer.rows() == [(1, 2)]
+                self._db.remove("edge", [(1, 2)])
+                assert self._answer.rows() == []
+                self.changes += 2
+        except BaseException as error:
+            self.failure = error
+
+    def __enter__(self) -> "CalmClient":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        self._end.set()
+        self._thread.join()
+        self._db.close()
+        assert self.failure is None, self.failure
+        assert self.changes >= 2
+
+
+def product(db: Connection) -> object:
+    return db.query("p(x, y) :- big(x), big2(y).", language="datalog")
+
+
+def computed_key(db: Connection) -> object:
+    return db.query("p(x) :- big(x), big2(y), x + y = 7.", language="datalog")
+
+
+def large_product(db: Connection) -> object:
+    limits = {"product_rows": 200_000_000, "step_rows": 10_000_000}
+    return db.query("p(x, y) :- big(x), big2(y), x < 8000, y < 8000.", language="datalog", limits=limits)
+
+
+def divergence(db: Connection) -> object:
+    return db.query("n(1). n(y) :- n(x), y = x + 1.", language="datalog")
+
+
+def long_text(db: Connection) -> object:
+    clauses = " ".join(f"[?x :a {number}]" for number in range(60_000))
+    return db.query(f"[:find ?x :where {clauses}]", language="edn")
+
+
+def alternatives(db: Connection) -> object:
+    return db.register("many(x) :- big(x)" + ", (x > 1 ; x < 3)" * 13 + ".")
+
+
+def many_rules(db: Connection) -> object:
+    db.register(" ".join(f"r{number + 1}(x) :- r{number}(x)." for number in range(1_000)) + " r0(x) :- big(x).")
+    return db.interest("r1000")
+
+
+def sql_product(db: Connection) -> object:
+    return db.sql("SELECT count(*) FROM big a, big2 b WHERE a.x + b.x = 7")
+
+
+OFFENDERS: tuple[tuple[Callable[[Connection], object], type[kpg.KpgError], str], ...] = (
+    (product, kpg.OverLimit, "--max-product-rows"),
+    (computed_key, kpg.OverLimit, "--max-product-rows"),
+    (large_product, kpg.OverLimit, "--max-step-rows"),
+    (divergence, kpg.TooManyRounds, "rounds"),
+    (long_text, kpg.KpgError, ""),
+    (alternatives, kpg.OverLimit, "--max-plan-seconds"),
+    (many_rules, kpg.OverLimit, "--max-answer-rules"),
+    (sql_product, kpg.OverLimit, "--max-product-rows"),
+)
+
+
+@pytest.mark.parametrize("offender", OFFENDERS, ids=lambda offender: offender[0].__name__)
+def test_an_offender_is_stopped_while_another_client_works(
+    url: str, offender: tuple[Callable[[Connection], object], type[kpg.KpgError], str]
+) -> None:
+    offend, error, named = offender
+    with CalmClient(url), kpg.connect(url, token=USER) as wild:
+        began = time.monotonic()
+        with pytest.raises(error) as raised:
+            offend(wild)
+        assert time.monotonic() - began < STOPPED_SECONDS
+        assert named in str(raised.value)
+        assert wild.query("big", limit=1).num_rows == 1  # its session goes on
+
+
+def test_users_raise_limits_of_their_queries_and_admins_lift_them(url: str) -> None:
+    rule = "p(x, y) :- big(x), big2(y), x < 2."
+    for token, limit in ((USER, 10**9), (ADMIN, None)):
+        with kpg.connect(url, token=token) as db:
+            rows = db.query(rule, language="datalog", limits={"product_rows": limit})
+            assert rows.num_rows == 2 * ROWS
+    with kpg.connect(url, token=USER) as db:
+        for limit in (None, 10**12):
+            with pytest.raises(kpg.NotAuthorised, match="product_rows"):
+                db.query(rule, language="datalog", limits={"product_rows": limit})
+        with pytest.raises(kpg.InputError, match="not a number"):
+            db.query(rule, language="datalog", limits={"product_rows": "many"})

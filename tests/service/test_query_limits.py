@@ -1,0 +1,121 @@
+"""Limits of single queries: what exceeds one is refused or stopped alone, and says how to raise the limit."""
+
+import pytest
+
+import kpg
+from kpg.errors import InputError, KpgError, OverLimit, TooManyRounds, UndefinedName
+from kpg.service import Change, Limits, Service
+from kpg.service.limits import QueryLimits
+
+ROWS = 3_000
+
+
+@pytest.fixture
+def service() -> Service:
+    """A service with two large relations and a small one."""
+    service = Service(kpg.open(), limits=Limits(query=QueryLimits(product_rows=1_000_000)))
+    for name, rows in (("big", ROWS), ("big2", ROWS), ("small", 10)):
+        service.create_relation(name, {"x": int})
+        service.put(name, [(row,) for row in range(rows)])
+    yield service
+    service.db.close()
+
+
+PRODUCTS = {
+    "binary": "p(x, y) :- big(x), big2(y).",
+    "with a condition": "p(x) :- big(x), big2(y), x + y = 7.",
+    "of three": "p(x, y, z) :- big(x), small(y), big2(z).",
+    "in a recursion": "p(x, y) :- big(x), big2(y). p(x, z) :- p(x, y), p(y, z).",
+    "through rules": "q(x) :- big(x), x > 0. r(x) :- big2(x). p(x, y) :- q(x), r(y), small(z), x > z.",
+    "negated": "q(x, y) :- big(x), big2(y). p(x) :- small(x), !q(x, x).",
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("joins", ["auto", "binary", "delta"])
+def test_a_product_of_large_relations_is_refused_at_planning(service: Service, name: str, joins: str) -> None:
+    service.register(PRODUCTS[name])
+    calm = service.interest("big", owner="calm")
+    calm.take()
+    dataflows = len(service.db.worker.dataflows)
+    with pytest.raises(OverLimit, match="without a common column") as raised:
+        service.interest("p", owner="wild", joins=joins)
+    assert "product_rows" in str(raised.value.detail)
+    assert 'limits={"product_rows": N}' in str(raised.value.hint) and "--max-product-rows" in str(raised.value.hint)
+    assert len(service.db.worker.dataflows) == dataflows  # nothing is left of it
+    service.transact([Change("big", (-1,))])
+    assert [row for row, _, _ in calm.take()] == [(-1,)]
+
+
+def test_products_with_few_rows_are_planned(service: Service) -> None:
+    service.register(
+        "p(x, y) :- big(x), small(y). q(x, n) :- small(x), n = count : { big(_) }. one(1). r(x, y) :- big(x), one(y)."
+    )
+    assert service.query("p").num_rows == 10 * ROWS
+    assert service.query("q").num_rows == 10
+    assert service.query("r").num_rows == ROWS
+    service.register("j(x) :- big(x), big2(x).")
+    assert service.query("j").num_rows == ROWS
+
+
+def test_sql_is_limited_too(service: Service) -> None:
+    with pytest.raises(OverLimit, match="without a common column"):
+        service.execute_sql("SELECT a.x FROM big a, big2 b WHERE a.x + b.x = 7")
+    assert service.execute_sql("SELECT count(*) FROM big a JOIN big2 b ON a.x = b.x").rows() == [(ROWS,)]
+
+
+EXCEEDED = {
+    "step_rows": (100_000, "rows for one time"),
+    "kept_rows": (100_000, "rows"),
+    "kept_bytes": (100_000, "bytes"),
+    "first_seconds": (0.05, "CPU time to its first answer"),
+}
+
+
+@pytest.mark.parametrize("name", EXCEEDED)
+def test_a_query_that_uses_too_much_is_stopped_alone(service: Service, name: str) -> None:
+    limit, what = EXCEEDED[name]
+    service.register("p(x, y) :- big(x), big2(y), x < 1000.")
+    calm = service.interest("big", owner="calm")
+    calm.take()
+    limits = {"product_rows": None, name: limit}
+    for ask in (
+        lambda: service.query("p", limits=limits),
+        lambda: service.interest("p", owner="wild", limits=limits).take(),
+    ):
+        with pytest.raises(OverLimit, match=what) as raised:
+            ask()
+        assert name in str(raised.value.detail)
+        assert f'limits={{"{name}": N}}' in str(raised.value.hint)
+        assert f"--max-{name.replace('_', '-')}" in str(raised.value.hint)
+    service.drop_owner("wild")
+    service.transact([Change("big", (-1,))])
+    assert [row for row, _, _ in calm.take()] == [(-1,)]
+    assert service.query("p", limits={"product_rows": None}).num_rows == 1001 * ROWS
+
+
+def test_a_request_sets_the_rounds_of_its_recursion(service: Service) -> None:
+    service.register("up(x) :- small(x). up(y) :- up(x), y = x + 1, y < 500.")
+    with pytest.raises(TooManyRounds):
+        service.query("up", limits={"rounds": 20})
+    assert service.query("up").num_rows == 500
+
+
+def test_the_share_of_cpu_time_is_limited_after_the_first_answer(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kpg.service.usage_guard.SHARE_WINDOW_SECONDS", 0.0)
+    service.register("pairs(x, y) :- big(x), small(y).")
+    calm, wild = service.interest("big"), service.interest("pairs", limits={"cpu_percent": 0.0001})
+    assert len(wild.take()) == 10 * ROWS  # the first answer is not limited by it
+    for value in range(-3, 0):
+        service.transact([Change("big", (value,))])
+    with pytest.raises(OverLimit, match="of the CPU time"):
+        wild.take()
+    assert len(calm.take()) == ROWS + 3
+
+
+@pytest.mark.parametrize(("limits", "error"), [({"colour": 1}, UndefinedName), ({"step_rows": -1}, InputError)])
+def test_wrong_limits_are_refused(service: Service, limits: dict[str, int], error: type[KpgError]) -> None:
+    with pytest.raises(error):
+        service.interest("big", limits=limits)
