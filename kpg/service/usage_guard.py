@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from kpg.dataflow.usage import DataflowUsage
 from kpg.errors import OverLimit
-from kpg.plan.row_estimates import estimate_products
+from kpg.plan.product_estimates import estimate_products
 from kpg.service.limits import QueryLimits
 
 if TYPE_CHECKING:
