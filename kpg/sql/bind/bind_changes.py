@@ -37,7 +37,7 @@ from kpg.sql.parse.sql_statements import (
 )
 from kpg.sql.parse.statement_parser import parse_expression
 from kpg.sql.relational.relations import BoundRelation, Filter, Project, Scan, Values
-from kpg.sql.relational.scalars import Column, Constant, Scalar
+from kpg.sql.relational.scalars import Column, Constant, Scalar, SubqueryValue
 from kpg.sql.sql_types import UNKNOWN
 
 
@@ -49,6 +49,7 @@ class ChangeBinder:
         self.entry = self.target(table)
         self.name = table.text if alias is None else alias.text
         self.ctes = CommonTables()
+        self.subqueries: dict[SyntaxTree, BoundSelect] = {}  # of `(a, b) = (SELECT …)`
 
     def target(self, name: SqlName) -> TableEntry:
         """Return the table to change."""
@@ -138,8 +139,23 @@ class ChangeBinder:
             if column.identity == "always":
                 what = f'column "{column.name}" can only be updated to DEFAULT'
                 raise sql_failure(ProgramError, what, item.column.span, "428C9")
-            found[position] = self.assigned(binder.bind(item.value.node), column, item.value.span)
+            if item.place is None:
+                value = binder.bind(item.value.node)
+            else:
+                value = self.column_of_subquery(item, item.value, item.place, binder)
+            found[position] = self.assigned(value, column, item.value.span)
         return found
+
+    def column_of_subquery(self, item: Assignment, tree: SyntaxTree, place: int, binder: ExpressionBinder) -> Scalar:
+        """Return a column of the subquery in `(a, b) = (SELECT …)`."""
+        if tree not in self.subqueries:
+            self.subqueries[tree] = binder.subquery(tree.node.this)
+        query = self.subqueries[tree]
+        if len(query.names) != item.count:
+            what = "number of columns does not match number of values"
+            raise sql_failure(ProgramError, what, tree.span, "42601")
+        column = query.columns[place]
+        return SubqueryValue(query.rows(), column, type=column.type, span=tree.span)
 
     def returning(self, items: Returning, scope: NameScope) -> BoundReturning:
         """Bind RETURNING."""

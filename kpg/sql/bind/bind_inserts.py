@@ -159,7 +159,7 @@ class InsertBinder(ChangeBinder):
     def conflict(self, node: OnConflict) -> BoundConflict:
         """Bind ON CONFLICT."""
         target = tuple(self.entry.columns[p].name for p in self.positions(node.target))
-        if target and set(target) != set(self.entry.primary_key):
+        if target and not any(set(target) == set(key) for key in self.entry.keys):
             what = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
             raise sql_failure(ProgramError, what, node.target[0].span, "42P10")
         existing, excluded = self.new_columns(), self.new_columns()

@@ -7,6 +7,7 @@ An order without a limit leaves the rows as they are and is only recorded; with 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from sqlglot import exp
 
@@ -15,7 +16,7 @@ from kpg.sql.bind.aggregate_calls import AggregateCollector
 from kpg.sql.bind.bind_context import BindContext, BoundSelect, value_of
 from kpg.sql.bind.bind_expressions import ExpressionBinder
 from kpg.sql.bind.bind_from import FromBinder, function_rows, one_row
-from kpg.sql.bind.coercions import resolved
+from kpg.sql.bind.coercions import function_call, resolved
 from kpg.sql.bind.common_tables import CommonTables
 from kpg.sql.bind.group_clauses import GroupClause
 from kpg.sql.bind.grouped_rows import GroupedRows, GroupKeys
@@ -27,7 +28,7 @@ from kpg.sql.functions.resolve import is_table_function
 from kpg.sql.parse.sql_failures import not_supported, sql_failure
 from kpg.sql.relational.references import mentions
 from kpg.sql.relational.relations import BoundJoin, BoundRelation, Distinct, Filter, FunctionScan, Project, TopRows
-from kpg.sql.relational.scalars import Column, Constant, Scalar, SortKey
+from kpg.sql.relational.scalars import Coalesce, Column, Constant, Scalar, SortKey
 from kpg.sql.sql_types import BIGINT
 
 
@@ -59,7 +60,7 @@ class SelectBinder:
         self.binder = ExpressionBinder(self.scope, context)
         self.outputs: list[ListItem] = []
         self.collector = AggregateCollector()
-        self.function_scan: FunctionScan | None = None  # of a function of rows in the list
+        self.function_scans: list[FunctionScan] = []  # of functions of rows in the list
         self.read_order: tuple[SortKey, ...] = ()  # of the one view or subquery that is read
 
     def bind(self, limits: RowLimits) -> BoundSelect:
@@ -131,23 +132,21 @@ class SelectBinder:
         """Bind a function of rows as an item of the list: each row becomes as many rows as the function returns."""
         this, arguments = self.context.take(node, "this", "expressions")
         span = self.context.span(node)
-        if self.function_scan is not None:
-            raise not_supported("a list with several functions that return rows", span)
-        scan = function_rows(name_of(this), [self.binder.bind(item) for item in arguments], name_of(this), False, span)
-        if len(scan.columns) > 1:
+        scan = function_rows(name_of(this), [self.binder.bind(item) for item in arguments], name_of(this), True, span)
+        if len(scan.columns) > 2:
             raise not_supported("a whole row as a value", span)
-        self.function_scan = scan
+        self.function_scans.append(scan)
         return value_of(scan.columns[0], span)
 
     def with_function_rows(self, relation: BoundRelation, grouped: bool) -> BoundRelation:
-        """Return rows joined with those of the function of rows in the list."""
-        scan = self.function_scan
-        if scan is None:
+        """Return rows joined with those of the functions of rows in the list: first rows with first ones, and so on."""
+        if not self.function_scans:
             return relation
         if grouped:
             raise not_supported("a function that returns rows in a query with groups", self.context.span(self.node))
-        dependent = mentions(scan, relation.columns)
-        return BoundJoin((*relation.columns, *scan.columns), "inner", relation, scan, dependent=dependent)
+        rows = reduce(in_step, self.function_scans[1:], without_number(self.function_scans))
+        dependent = mentions(rows, relation.columns)
+        return BoundJoin((*relation.columns, *rows.columns), "inner", relation, rows, dependent=dependent)
 
     def star(self, node: exp.Expr) -> list[NamedValue]:
         """Return the columns that a star stands for."""
@@ -287,6 +286,23 @@ class SelectBinder:
             elif any(key not in seen for key in on):
                 what = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
                 raise sql_failure(ProgramError, what, self.context.span(item.node), "42P10")
+
+
+def without_number(scans: list[FunctionScan]) -> BoundRelation:
+    """Return the rows of the first function; without their numbers if it is the only one."""
+    first = scans[0]
+    return first if len(scans) > 1 else FunctionScan(first.columns[:1], first.function, first.arguments)
+
+
+def in_step(rows: BoundRelation, scan: FunctionScan) -> BoundRelation:
+    """Return rows beside those of a function, by their numbers, the last columns; null where one has fewer rows."""
+    numbers = value_of(rows.columns[-1]), value_of(scan.columns[-1])
+    condition = function_call("=", numbers, None)
+    both = BoundJoin((*rows.columns, *scan.columns), "full", rows, scan, condition)
+    values = [*map(value_of, (*rows.columns[:-1], *scan.columns[:-1]))]
+    number = Column("number", BIGINT)
+    columns = (*(value.column for value in values), number)
+    return Project(columns, both, (*values, Coalesce(numbers, type=BIGINT)))
 
 
 def projection(relation: BoundRelation, values: list[tuple[str, Scalar]]) -> Project:

@@ -23,7 +23,7 @@ class BoundConflict:
 
     `existing` and `excluded` have a column for each column of the table: the present row, and the one to insert. DO
     NOTHING has no `row`. DO UPDATE has a `row` with one scalar for each column of the table, over both, where
-    `condition` is true. `target` is empty if the statement has none, and otherwise is the primary key in any order.
+    `condition` is true. `target` is empty if the statement has none, and else has the columns of a key in any order.
     """
 
     target: tuple[str, ...]

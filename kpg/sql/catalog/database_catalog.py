@@ -76,7 +76,7 @@ class DatabaseCatalog:
         self.installed: dict[str, InstalledView] = {}
         self.indexes: dict[str, TableIndex] = {}
         self.sequences: dict[str, SequenceEntry] = {}
-        self.keys: dict[str, Arrangement] = {}  # of tables with a primary key, by table
+        self.keys: dict[tuple[str, tuple[str, ...]], Arrangement] = {}  # by table and the columns of a key
         self.broken: dict[str, BrokenDefinition] = {}  # definitions on disk that could not be carried out again
 
     # What the binder asks
@@ -127,19 +127,16 @@ class DatabaseCatalog:
         """Return the collection that a scan of a name reads."""
         return self.installed[name].arrangement if name in self.installed else self.db.inputs[name]
 
-    def key_index(self, table: str) -> Arrangement:
-        """Return the arrangement of a table by its primary key; made when it is first needed."""
-        if table not in self.keys:
-            entry = self.entry(table)
-            assert isinstance(entry, TableEntry)
-            self.keys[table] = self.db.inputs[table].arrange(*entry.primary_key)
-        return self.keys[table]
+    def key_index(self, table: str, key: tuple[str, ...]) -> Arrangement:
+        """Return the arrangement of a table by its primary key or another; made when it is first needed."""
+        if (table, key) not in self.keys:
+            self.keys[table, key] = self.db.inputs[table].arrange(*key)
+        return self.keys[table, key]
 
-    def release_key(self, table: str) -> None:
-        """Release the arrangement of a table by its primary key, if there is one."""
-        arrangement = self.keys.pop(table, None)
-        if arrangement is not None:
-            arrangement.release()
+    def release_keys(self, table: str) -> None:
+        """Release the arrangements of a table by its keys."""
+        for name, key in [known for known in self.keys if known[0] == table]:
+            self.keys.pop((name, key)).release()
 
     def readers_of(self, name: str) -> list[str]:
         """Return the views and indexes that depend on a name directly, in the order of their definition."""

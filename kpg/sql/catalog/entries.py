@@ -29,6 +29,12 @@ class TableEntry:
     primary_key: tuple[str, ...] = ()
     checks: tuple[tuple[str, str], ...] = ()  # the name and the SQL text of each constraint
     retained: bool = True  # False: a stream whose rows are not kept
+    uniques: tuple[tuple[str, ...], ...] = ()  # the columns of each UNIQUE constraint
+
+    @property
+    def keys(self) -> tuple[tuple[str, ...], ...]:
+        """The primary key, if there is one, and the columns of each UNIQUE constraint."""
+        return (*((self.primary_key,) if self.primary_key else ()), *self.uniques)
 
 
 @dataclass(frozen=True, slots=True)

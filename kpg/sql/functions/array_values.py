@@ -117,10 +117,11 @@ def overlaps(a: Elements, b: Elements) -> bool:
 
 def compares(op: str, a: Elements, b: Elements) -> bool:
     """Return the comparison of two arrays, element by element; null is above all values and equals null."""
-    return COMPARE[op](_order(a), _order(b))
+    return COMPARE[op](order_of_elements(a), order_of_elements(b))
 
 
-def _order(array: Elements) -> list[tuple[int, Any]]:
+def order_of_elements(array: Elements) -> list[tuple[int, Any]]:
+    """Return a key that orders arrays: element by element, null above all values."""
     return [(2, 0) if value is None else _rank(value) for value in array]
 
 

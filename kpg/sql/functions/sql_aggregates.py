@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kpg.sql.functions.cast_rules import ANY, ANY_ELEMENT, ANY_NONARRAY, NUMERIC
+from kpg.sql.functions.cast_rules import ANY, ANY_ARRAY, ANY_ELEMENT, ANY_NONARRAY, NUMERIC
 from kpg.sql.functions.function import AggregateFunction
 from kpg.sql.functions.numeric_results import mean_digits, total_digits
 from kpg.sql.functions.sql_arithmetic import FLOATS, INTEGERS
@@ -65,6 +65,7 @@ AGGREGATES: Final = (
         for name in ("min", "max")
         for type_ in (*EXTREMES, NUMERIC, CHARACTER)
     ),
+    *(AggregateFunction(name, (ANY_ARRAY,), _first, f"{name}_array") for name in ("min", "max")),
     *(AggregateFunction(name, (BOOLEAN,), BOOLEAN, "bool_and") for name in ("bool_and", "every")),
     AggregateFunction("bool_or", (BOOLEAN,), BOOLEAN, "bool_or"),
     *(AggregateFunction(name, (a,), a, name) for name in ("bit_and", "bit_or", "bit_xor") for a in INTEGERS),

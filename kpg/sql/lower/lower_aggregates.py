@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from kpg.api.collection import Collection
 from kpg.columns.column_aggregates import ColumnAggregate
-from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal
+from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal
 from kpg.columns.intervals import PARTS, interval_part, make_interval
 from kpg.columns.order_key import OrderKey
 from kpg.errors import BadPlan
+from kpg.sql.functions.folded_arrays import extreme_array, folded_bits, joined_pairs, with_delimiter
 from kpg.sql.functions.resolve import resolve
 from kpg.sql.functions.sql_casts import build_cast
 from kpg.sql.lower.engine_types import engine_type
@@ -26,7 +28,7 @@ from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Aggregate
 from kpg.sql.relational.scalars import AggregateCall, Cast, Constant, Scalar
 from kpg.sql.sql_states import with_sqlstate
-from kpg.sql.sql_types import BIGINT, DOUBLE, INTERVAL, MAX_NUMERIC_DIGITS, SqlType, numeric
+from kpg.sql.sql_types import BIGINT, DOUBLE, INTERVAL, MAX_NUMERIC_DIGITS, TEXT, SqlType, numeric
 
 SPREADS: Final = {
     "var_samp": ("variance", "sample"),
@@ -106,14 +108,47 @@ def lower_call(lowering: RelationLowering, call: AggregateCall, relation: Lowere
             form = "between" if way == "percentile_cont" else "first"
             option = f"{form} {float(_constant(call.arguments[0], 'the fraction of a percentile'))!r}"
             return LoweredCall((replace(whole, kind="quantile", option=option),), _only)
-        case "string_agg":
+        case "string_agg" if _is_constant(call.arguments[1]):
             separator = str(_constant(call.arguments[1], "the delimiter of string_agg") or "")
             return LoweredCall((replace(whole, option=separator, order=order),), _only)
+        case "string_agg" if type_ == TEXT:
+            return _delimited(whole, lowering.expression(call.arguments[1], relation), order)
+        case "bit_and" | "bit_or" | "bit_xor":
+            values = replace(whole, kind="array_agg", distinct=call.distinct or way != "bit_xor")
+            return LoweredCall((values,), partial(_folded, folded_bits, (way,), call.type))
+        case "min_array" | "max_array":
+            assert type_.element is not None
+            texts = ColumnAggregate("array_agg", build_cast(value, type_, TEXT, False), where, distinct=True)
+            options = (way.removesuffix("_array"), str(type_.element))
+            return LoweredCall((texts,), partial(_folded, extreme_array, options, call.type))
         case "array_agg":
             if type_.name == "interval" and not order:
                 order = (OrderKey(ordered_value(value, type_)),)
             return LoweredCall((replace(whole, order=order),), _only)
     raise with_sqlstate("0A000", BadPlan(f"the aggregate {call.function.name} is not supported"))
+
+
+def _delimited(whole: ColumnAggregate, delimiter: Expression, order: tuple[OrderKey, ...]) -> LoweredCall:
+    """Return string_agg whose delimiter differs from row to row: the one of a row stands before its value."""
+    value = whole.argument
+    assert value is not None
+    pair = Apply(with_delimiter, engine_type(TEXT), "values", (value, delimiter))
+    order = order or (OrderKey(value), OrderKey(delimiter))
+    pairs = replace(whole, kind="array_agg", argument=pair, order=order)
+    return LoweredCall((pairs,), partial(_folded, joined_pairs, (), TEXT))
+
+
+def _folded(
+    function: Callable[..., Any], options: tuple[Any, ...], result: SqlType, values: list[Expression]
+) -> Expression:
+    """Return a function of the array of a group's values, which may be null."""
+    return Apply(function, engine_type(result), "distinct", (values[0],), options)
+
+
+def _is_constant(scalar: Scalar) -> bool:
+    while isinstance(scalar, Cast):
+        scalar = scalar.argument
+    return isinstance(scalar, Constant)
 
 
 def _only(values: list[Expression]) -> Expression:

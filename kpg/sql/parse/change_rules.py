@@ -111,7 +111,9 @@ class ChangeRules(DefinitionRules):
         columns = self.wrapped(lambda: self.commas(self.assigned_column))
         self.expect_symbol("=")
         if self.subquery_ahead():
-            raise self.unsupported("SET of several columns to a subquery", start)
+            query = self.expression_tree()
+            count = len(columns)
+            return [Assignment(column, query, place, count) for place, column in enumerate(columns)]
         self.accept("row")
         values = self.wrapped(lambda: self.commas(self.assigned_value))
         if len(columns) != len(values):

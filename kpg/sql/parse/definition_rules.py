@@ -33,6 +33,7 @@ class TableParts:
     def __init__(self) -> None:
         self.columns: list[ColumnDefinition] = []
         self.primary_key: tuple[SqlName, ...] = ()
+        self.uniques: list[tuple[SqlName, ...]] = []
         self.checks: list[CheckDefinition] = []
 
 
@@ -182,9 +183,9 @@ class DefinitionRules(TreeRules):
                 raise self.unsupported(f"{word.upper()} of a table")
         options = self.options() if self.accept("with") else {}
         columns = tuple(replace(c, not_null=c.not_null or c.name in parts.primary_key) for c in parts.columns)
-        return CreateTable(
-            name, columns, parts.primary_key, tuple(parts.checks), options, optional, span=self.span_from(start)
-        )
+        checks, uniques = tuple(parts.checks), tuple(parts.uniques)
+        span = self.span_from(start)
+        return CreateTable(name, columns, parts.primary_key, checks, options, optional, uniques, span=span)
 
     def table_item(self, parts: TableParts) -> None:
         """Parse a column or a constraint of the table."""
@@ -202,8 +203,18 @@ class DefinitionRules(TreeRules):
         elif self.accept("primary"):
             self.expect("key")
             self.set_primary_key(parts, self.name_list(), start)
+        elif self.accept("unique"):
+            self.nulls_distinct(start)
+            parts.uniques.append(self.name_list())
         else:
             self.refuse_constraint()
+
+    def nulls_distinct(self, start: int) -> None:
+        """Parse NULLS [NOT] DISTINCT of UNIQUE: rows with null are different, unless the constraint says otherwise."""
+        if self.accept("nulls"):
+            if self.accept("not"):
+                raise self.unsupported("UNIQUE NULLS NOT DISTINCT", start)
+            self.expect("distinct")
 
     def set_primary_key(self, parts: TableParts, columns: tuple[SqlName, ...], start: int) -> None:
         """Remember the primary key; a table has one at most."""
@@ -223,7 +234,7 @@ class DefinitionRules(TreeRules):
 
     def refuse_constraint(self) -> NoReturn:
         """Raise the error of a constraint that kpg does not have."""
-        names = {"unique": "UNIQUE", "foreign": "FOREIGN KEY", "references": "FOREIGN KEY (REFERENCES)",
+        names = {"foreign": "FOREIGN KEY", "references": "FOREIGN KEY (REFERENCES)",
                  "exclude": "EXCLUDE", "like": "LIKE in CREATE TABLE", "collate": "COLLATE of a column",
                  "deferrable": "DEFERRABLE", "initially": "INITIALLY"}  # fmt: skip
         for word, name in names.items():
@@ -264,6 +275,10 @@ class DefinitionRules(TreeRules):
             self.expect("key")
             self.set_primary_key(parts, (column.name,), start)
             return replace(column, not_null=True)
+        if self.accept("unique"):
+            self.nulls_distinct(start)
+            parts.uniques.append((column.name,))
+            return column
         if self.accept("generated"):
             return replace(column, identity=self.identity(), not_null=True)
         self.refuse_constraint()

@@ -84,6 +84,7 @@ class CreateTable(SqlStatement):
     checks: tuple[CheckDefinition, ...] = ()
     options: Mapping[str, str] | None = None
     if_not_exists: bool = False
+    uniques: tuple[tuple[SqlName, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +139,15 @@ class Returning:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A column of SET and its new value; `value` is None for DEFAULT. `(a, b) = (…)` becomes one for each column."""
+    """A column of SET and its new value; `value` is None for DEFAULT. `(a, b) = (…)` becomes one for each column.
+
+    In `(a, b) = (SELECT …)`, `value` is the subquery, `place` the column of it, and `count` the number of columns.
+    """
 
     column: SqlName
     value: SyntaxTree | None
+    place: int | None = None
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,8 @@ def table_entry(statement: CreateTable) -> TableEntry:
         for column in statement.columns
     )
     name = str(statement.name)
-    return TableEntry(name, columns, key, named_checks(statement), is_retained(statement))
+    uniques = tuple(dict.fromkeys(tuple(map(str, constraint)) for constraint in statement.uniques))
+    return TableEntry(name, columns, key, named_checks(statement), is_retained(statement), uniques)
 
 
 def named_checks(statement: CreateTable) -> tuple[tuple[str, str], ...]:
@@ -229,11 +230,11 @@ def is_retained(statement: CreateTable) -> bool:
             f"no such option of a table: {shown}",
             hint="The only option is retain = none: a stream whose rows are not kept.",
         )
-    if retain == "none" and statement.primary_key:
+    if retain == "none" and (statement.primary_key or statement.uniques):
         raise sql_error(
             NotSupported,
             sql_errors.NOT_SUPPORTED,
-            "a stream that keeps no rows cannot have a PRIMARY KEY",
+            "a stream that keeps no rows cannot have a PRIMARY KEY or UNIQUE",
             hint="Leave out the key, or retain = none.",
         )
     return retain == "all"
@@ -241,6 +242,9 @@ def is_retained(statement: CreateTable) -> bool:
 
 def check_columns(catalog: DatabaseCatalog, statement: CreateTable, entry: TableEntry) -> None:
     """Bind defaults and checks once, so that a statement with a wrong one is refused as a whole."""
+    known = {column.name for column in entry.columns}
+    for name in (name for key in entry.keys for name in key if name not in known):
+        raise sql_error(UndefinedName, sql_errors.UNDEFINED_COLUMN, f"column {name!r} named in key does not exist")
     for column in statement.columns:
         if column.default is not None:
             bind_scalar(column.default, (), catalog, target=column.type, clause="default")

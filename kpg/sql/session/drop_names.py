@@ -173,7 +173,7 @@ def release_name(catalog: DatabaseCatalog, name: str) -> None:
 def drop_table(catalog: DatabaseCatalog, name: str) -> None:
     """Drop the input of a table, its indexes and its counters."""
     release_indexes(catalog, name)
-    catalog.release_key(name)
+    catalog.release_keys(name)
     catalog.db.outputs.release_abandoned()
     catalog.db.inputs[name].drop()
     entry = catalog.tables.pop(name, None)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kpg.columns.schema import Schema
+from kpg.columns.updates import Ints
 from kpg.errors import ConstraintViolation
 from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_insert, bind_scalar
@@ -29,6 +30,7 @@ from kpg.sql.session.row_tables import key_numbers, no_rows, repeated
 from kpg.sql.session.run_query import fetch_query
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.table_writes import (
+    Key,
     TableWrite,
     apply,
     check_keys,
@@ -37,6 +39,7 @@ from kpg.sql.session.table_writes import (
     named_like,
     require_table,
     schema_of_table,
+    with_key,
 )
 
 if TYPE_CHECKING:
@@ -97,16 +100,17 @@ def resolve_conflicts(session: SqlSession, bound: BoundInsert, rows: pa.Table) -
     entry, conflict = bound.table, bound.on_conflict
     schema = schema_of_table(session, entry)
     check_rows(session, entry, rows)
-    if conflict is None or not entry.primary_key:
+    if conflict is None or not entry.keys:
         check_keys(session, entry, rows, no_rows(schema))
         return TableWrite(entry, no_rows(schema), rows)
-    present = existing_rows(session, entry, rows)
     session.note_read(entry.name)
-    new, old = key_numbers(schema, [rows, present], entry.primary_key, session.db.symbols)
-    is_present = np.isin(new, old)
     if conflict.row is None:
-        kept = rows.filter(~is_present & ~repeated(new))
+        kept = without_conflicts(session, entry, conflict, rows)
+        check_keys(session, entry, kept, no_rows(schema))
         return TableWrite(entry, no_rows(schema), kept)
+    (key,) = [key for key in entry.keys if set(key) == set(conflict.target)][:1]
+    present, new, old = with_present_rows(session, entry, key, rows)
+    is_present = np.isin(new, old)
     if repeated(new).any():
         raise sql_error(
             ConstraintViolation,
@@ -118,8 +122,45 @@ def resolve_conflicts(session: SqlSession, bound: BoundInsert, rows: pa.Table) -
     matches = present.take(order[np.searchsorted(old[order], new[is_present])])
     removed, updated = update_matches(session, entry, conflict, matches, rows.filter(is_present))
     inserted = pa.concat_tables([rows.filter(~is_present), updated])
-    check_keys(session, entry, updated, removed)
+    check_keys(session, entry, inserted, removed)
     return TableWrite(entry, removed, inserted)
+
+
+def with_present_rows(session: SqlSession, entry: TableEntry, key: Key, rows: pa.Table) -> tuple[pa.Table, Ints, Ints]:
+    """Return the present rows with a key of some rows, and a number for the key of each new and each present row.
+
+    A row with null in the key has a number of its own.
+    """
+    schema = schema_of_table(session, entry)
+    given = with_key(key, rows)
+    present = existing_rows(session, entry, key, given)
+    new, old = key_numbers(schema, [rows, present], key, session.db.symbols)
+    if given.num_rows < rows.num_rows:
+        null = np.zeros(rows.num_rows, np.bool_)
+        for name in key:
+            null |= pc.is_null(rows.column(name)).to_numpy()
+        new = np.where(null, -1 - np.arange(rows.num_rows), new)
+    return present, new, old
+
+
+def without_conflicts(session: SqlSession, entry: TableEntry, conflict: BoundConflict, rows: pa.Table) -> pa.Table:
+    """Return the rows whose keys are neither present nor those of an earlier row; of all keys, or of the target."""
+    keys = [key for key in entry.keys if not conflict.target or set(key) == set(conflict.target)]
+    free = np.ones(rows.num_rows, np.bool_)
+    numbers = []
+    for key in keys:
+        _, new, old = with_present_rows(session, entry, key, rows)
+        free &= ~np.isin(new, old)
+        numbers.append(new)
+    if len(keys) == 1:
+        return rows.filter(free & ~repeated(np.where(free, numbers[0], np.iinfo(np.int64).min)))
+    taken: list[set[int]] = [set() for _ in keys]
+    for at in np.flatnonzero(free).tolist():  # whether a row is kept decides for later ones
+        free[at] = not any(new[at] in known for new, known in zip(numbers, taken, strict=True))
+        if free[at]:
+            for new, known in zip(numbers, taken, strict=True):
+                known.add(int(new[at]))
+    return rows.filter(free)
 
 
 def update_matches(

@@ -73,7 +73,7 @@ def find_lookup(catalog: DatabaseCatalog, scan: Scan, condition: Scalar) -> KeyL
         return None
     given = dict(key_values(scan, condition))
     if entry.primary_key and all(name in given for name in entry.primary_key):
-        arrangement = catalog.key_index(scan.source)
+        arrangement = catalog.key_index(scan.source, entry.primary_key)
         return KeyLookup(arrangement, tuple(given[name] for name in arrangement.keys))
     for index in catalog.indexes_of(scan.source):
         if all(name in given for name in index.arrangement.keys):

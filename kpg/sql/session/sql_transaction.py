@@ -30,7 +30,7 @@ from kpg.sql.session.relation_reads import scanned_names
 from kpg.sql.session.row_tables import difference, key_numbers, repeat, sum_rows
 from kpg.sql.session.run_query import FetchedRows, fetch_relation
 from kpg.sql.session.sql_errors import sql_error
-from kpg.sql.session.table_writes import TableWrite, check_keys, write_change
+from kpg.sql.session.table_writes import Key, TableWrite, check_keys, write_change
 from kpg.sql.session.volatile_rows import projected, split_volatile
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ class SqlTransaction:
         table, counts = sum_rows(schema, inserted, removed, self._db.symbols)
         return TableWrite(entry, repeat(table, -counts), repeat(table, counts))
 
-    def rows_with_keys(self, entry: TableEntry, present: pa.Table, keys: pa.Table) -> pa.Table:
-        """Return the rows with some keys: those present at the start, with the own changes."""
+    def rows_with_keys(self, entry: TableEntry, key: Key, present: pa.Table, keys: pa.Table) -> pa.Table:
+        """Return the rows with some values of a key: those present at the start, with the own changes."""
         if entry.name not in self.changes:
             return present
         own, schema, symbols = self.net_change(entry), self._schema(entry), self._db.symbols
         tables = [keys, own.inserted, own.removed]
-        wanted, came, went = key_numbers(schema, tables, entry.primary_key, symbols)
+        wanted, came, went = key_numbers(schema, tables, key, symbols)
         came_wanted = own.inserted.filter(np.isin(came, wanted))
         went_wanted = own.removed.filter(np.isin(went, wanted))
         return difference(schema, [present, came_wanted], [went_wanted], symbols)

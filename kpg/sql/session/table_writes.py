@@ -2,7 +2,7 @@
 
     TableWrite(entry, removed, inserted)       Arrow tables with the columns of the table
     check_rows(session, change)                 NOT NULL and CHECK, for the rows that come
-    existing_rows(session, entry, keys)         the present rows with some primary keys
+    existing_rows(session, entry, key, rows)    the present rows with the keys of some rows
 
 Outside a transaction a change is one epoch; inside, the transaction keeps it until COMMIT.
 """
@@ -10,7 +10,7 @@ Outside a transaction a change is one epoch; inside, the transaction keeps it un
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,9 @@ from kpg.sql.session.sql_errors import sql_error
 if TYPE_CHECKING:
     from kpg.columns.schema import Schema
     from kpg.sql.session.sql_session import SqlSession
+
+
+Key: TypeAlias = tuple[str, ...]  # columns of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,44 +87,58 @@ def check_rows(session: SqlSession, entry: TableEntry, rows: pa.Table) -> None:
             )
 
 
-def existing_rows(session: SqlSession, entry: TableEntry, rows: pa.Table) -> pa.Table:
-    """Return the rows of a table whose primary key is that of one of some rows; those of the own transaction too."""
+def existing_rows(session: SqlSession, entry: TableEntry, key: Key, rows: pa.Table) -> pa.Table:
+    """Return the rows of a table whose key is that of one of some rows; those of the own transaction too."""
     schema = schema_of_table(session, entry)
     if not rows.num_rows:
         return no_rows(schema)
-    keys = rows.select(list(entry.primary_key))
+    keys = rows.select(list(key))
     present = no_rows(schema)
     if session.db.sealed is not None:
-        present = session.catalog.key_index(entry.name).lookup_many(keys).select(list(schema.names))
+        present = session.catalog.key_index(entry.name, key).lookup_many(keys).select(list(schema.names))
     if session.transaction is None:
         return present
-    return session.transaction.rows_with_keys(entry, present, keys)
+    return session.transaction.rows_with_keys(entry, key, present, keys)
+
+
+def with_key(key: Key, rows: pa.Table) -> pa.Table:
+    """Return the rows without null in a key: rows with null equal no others."""
+    for name in key:
+        if rows.column(name).null_count:
+            rows = rows.filter(pc.is_valid(rows.column(name)))
+    return rows
 
 
 def check_keys(session: SqlSession, entry: TableEntry, inserted: pa.Table, removed: pa.Table) -> None:
-    """Raise if a row that is inserted has the key of another, or of a present row that the change does not remove."""
-    if not entry.primary_key or not inserted.num_rows:
+    """Raise if a row that is inserted has a key of another, or of a present row that the change does not remove."""
+    for key in entry.keys:
+        check_key(session, entry, key, with_key(key, inserted), with_key(key, removed))
+
+
+def check_key(session: SqlSession, entry: TableEntry, key: Key, inserted: pa.Table, removed: pa.Table) -> None:
+    """Check one key."""
+    if not inserted.num_rows:
         return
     schema = schema_of_table(session, entry)
-    present = existing_rows(session, entry, inserted)
+    present = existing_rows(session, entry, key, inserted)
     if inserted.num_rows == 1 and not present.num_rows:
         return
     tables = [inserted, present, removed]
-    new, old, gone = key_numbers(schema, tables, entry.primary_key, session.db.symbols)
+    new, old, gone = key_numbers(schema, tables, key, session.db.symbols)
     clash = repeated(new) | np.isin(new, np.setdiff1d(old, gone))
     if clash.any():
-        raise duplicate_key(entry, inserted, int(np.argmax(clash)))
+        raise duplicate_key(entry, key, inserted, int(np.argmax(clash)))
 
 
-def duplicate_key(entry: TableEntry, rows: pa.Table, at: int) -> ConstraintViolation:
+def duplicate_key(entry: TableEntry, key: Key, rows: pa.Table, at: int) -> ConstraintViolation:
     """Return the error for a row whose key is present."""
-    key = rows.select(list(entry.primary_key)).slice(at, 1).to_pylist()[0]
-    shown = ", ".join(show_value(value, "null") for value in key.values())
+    values = rows.select(list(key)).slice(at, 1).to_pylist()[0].values()
+    shown = ", ".join(show_value(value, "null") for value in values)
     return sql_error(
         ConstraintViolation,
         sql_errors.UNIQUE_VIOLATION,
         f"duplicate key in {entry.name}",
-        detail=f"A row with ({', '.join(entry.primary_key)}) = ({shown}) is there already.",
+        detail=f"A row with ({', '.join(key)}) = ({shown}) is there already.",
         hint="INSERT … ON CONFLICT DO UPDATE replaces it, DO NOTHING keeps it.",
     )
 

@@ -3,6 +3,11 @@
 from tests.sql.generated.tables import E, R, S
 
 QUERIES = [
+    "SELECT a, bit_and(c) AS x, bit_or(DISTINCT c) AS y, bit_xor(c) FILTER (WHERE f) AS z FROM s GROUP BY a",
+    "SELECT a, string_agg(t, c || '-' ORDER BY t, c) AS x, string_agg(DISTINCT t, t) AS y FROM s GROUP BY a",
+    "SELECT max(ARRAY[a, c]) AS x, min(ARRAY[t, NULL]) AS y, max(ARRAY[n]) AS z FROM s",
+    "SELECT id, generate_series(1, b) AS x, generate_series(a, 3) AS y, b AS z FROM r",
+    "SELECT generate_series(1, a) AS x, unnest(ARRAY[a, b]) AS y, generate_series(b, 2) AS z FROM e",
     "WITH RECURSIVE p(a,b) AS (SELECT a,b FROM e UNION SELECT p.a, e.b FROM p JOIN e ON p.b=e.a) SELECT * FROM p",
     "WITH RECURSIVE p(a,b,k) AS (SELECT a,b,1 FROM e UNION ALL SELECT p.a, e.b, k+1 FROM p JOIN e ON p.b=e.a "
     "WHERE k<4) SELECT * FROM p",

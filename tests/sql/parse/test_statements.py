@@ -117,7 +117,7 @@ def test_explain_show_copy_drop_and_truncate():
 @pytest.mark.parametrize("text, name", [
     ("DECLARE c CURSOR FOR SELECT 1", "DECLARE"), ("FETCH 3 FROM c", "FETCH"), ("SET LOCAL x = 1", "SET LOCAL"),
     ("CREATE TABLE t (a INT REFERENCES u)", "FOREIGN KEY"), ("CREATE TABLE t (FOREIGN KEY (a) REFERENCES u)", "KEY"),
-    ("CREATE TABLE t (a INT UNIQUE)", "UNIQUE"), ("SELECT sum(a) OVER () FROM t", "window function"),
+    ("CREATE TABLE t (a INT UNIQUE NULLS NOT DISTINCT)", "NULLS"), ("SELECT sum(a) OVER () FROM t", "window function"),
     ("SELECT a INTO b FROM t", "SELECT INTO"), ("SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
     ("CREATE SEQUENCE s OWNED BY t", "OWNED"), ("SELECT a::xml FROM t", "type xml"), ("SELECT (ROW(1)).x", "a field"),
     ("SELECT * FROM t TABLESAMPLE system (1)", "TABLESAMPLE"), ("INSERT INTO t (a[1]) VALUES (1)", "syntax error"),
