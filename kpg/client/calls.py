@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from kpg.protocol.messages import VERSION
 from kpg.protocol.table_messages import schema_from, table_of
 
 Arguments = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Right = Literal["read", "write"]
 Change = tuple[str, Sequence[Any]] | tuple[str, Sequence[Any], int]
 
 
@@ -117,6 +118,16 @@ def register(text: Any, *, language: parts.Language = "datalog", name: str | Non
 def unregister(name: str) -> Call[int | None]:
     """Remove a rule that has no interests."""
     return Call(lambda id: requests.UnregisterRequest(id, name), time_of)
+
+
+def grant(name: str, tenant: str, right: Right) -> Call[int | None]:
+    """Let a tenant, or "*" for all tenants, read or write a relation, attribute or rule."""
+    return Call(lambda id: requests.GrantRequest(id, name, tenant, right), time_of)
+
+
+def revoke(name: str, tenant: str, right: Right) -> Call[int | None]:
+    """Take a right back from a tenant."""
+    return Call(lambda id: requests.RevokeRequest(id, name, tenant, right), time_of)
 
 
 def interest(

@@ -26,6 +26,8 @@ class ConnectionMethods:
     remove = asks(calls.remove)
     register = asks(calls.register)
     unregister = asks(calls.unregister)
+    grant = asks(calls.grant)
+    revoke = asks(calls.revoke)
     interest = InterestMethod(calls.interest)
     query = asks(calls.query)
     sql = asks(calls.sql)

@@ -8,7 +8,7 @@ and add an example to docs/protocol.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 from kpg.protocol.definitions import MessageKinds, message
 from kpg.protocol.parts import Arguments, BlockSpec, Columns, Language, OriginSpec, Semantics, SinkSpec, Text, Token
@@ -86,6 +86,24 @@ class UnregisterRequest(Request):
     """Remove a rule that has no interests."""
 
     name: Name
+
+
+@message("grant", REQUESTS)
+class GrantRequest(Request):
+    """Let a tenant, or "*" for all tenants, read or write a relation, attribute or rule. Answered by `done`."""
+
+    name: Name
+    tenant: Name
+    right: Literal["read", "write"]
+
+
+@message("revoke", REQUESTS)
+class RevokeRequest(Request):
+    """Take a right back. Answered by `done`."""
+
+    name: Name
+    tenant: Name
+    right: Literal["read", "write"]
 
 
 @message("interest", REQUESTS)

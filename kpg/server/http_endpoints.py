@@ -35,6 +35,7 @@ from kpg.protocol.strict_decoder import build
 from kpg.protocol.table_messages import columns_of
 from kpg.server.hub import Hub, as_reply
 from kpg.server.request_handlers import QueryRows, last_time
+from kpg.server.tokens import TokenHolder
 
 STATUS_CODES: tuple[tuple[type[KpgError], int], ...] = (
     (NotAuthorised, 401), (UndefinedName, 404), (TimeNotReached, 503), (ResourceError, 429), (ProgramError, 400),
@@ -85,20 +86,22 @@ async def route(hub: Hub, method: str, target: str, headers: Mapping[str, str]) 
             f"no page is called {parts.path[:100]!r}",
             hint="The pages are /health, /schema, /metrics, /query, and / for WebSocket.",
         )
-    authorise(hub, headers)
+    holder = authorise(hub, headers)
     if parts.path == "/metrics":
         return Response(200, await hub.prometheus_text(), CONTENT_TYPE)
-    return await query(hub, parts.query)
+    return await query(hub, parts.query, holder)
 
 
-def authorise(hub: Hub, headers: Mapping[str, str]) -> None:
-    """Raise if a request has no valid token."""
+def authorise(hub: Hub, headers: Mapping[str, str]) -> TokenHolder:
+    """Return what the token of a request grants; raise if it has no valid one."""
     try:
         scheme, _, token = headers.get("Authorization", "").partition(" ")
     except LookupError:  # websockets raises this for a repeated header
         raise InputError("the header Authorization is given twice") from None
-    if hub.tokens.role(token.strip() if scheme.lower() == "bearer" else None) is None:
+    holder = hub.tokens.holder(token.strip() if scheme.lower() == "bearer" else None)
+    if holder is None:
         raise NotAuthorised("a token is needed", hint="Send the header Authorization: Bearer TOKEN.")
+    return holder
 
 
 async def health(hub: Hub) -> Response:
@@ -107,14 +110,14 @@ async def health(hub: Hub) -> Response:
     return Response(200, to_json({"status": "ok", "time": time, "sessions": len(hub.clients)}))
 
 
-async def query(hub: Hub, text: str) -> Response:
+async def query(hub: Hub, text: str, holder: TokenHolder) -> Response:
     """Reply to a query with the members of the message `rows`."""
     parameters = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
     members = {
         name: parse_integer(name, value) if name in INTEGER_PARAMETERS else value for name, value in parameters.items()
     }
     request = build(QueryRequest, {"id": 0, **members}, "$")
-    rows = await hub.query(request)
+    rows = await hub.query(request, holder)
     return Response(200, await asyncio.to_thread(rows_as_json, rows))
 
 

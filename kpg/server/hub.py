@@ -26,7 +26,7 @@ from kpg.server.request_handlers import NewInterest, QueryRows, RequestContext, 
 from kpg.server.server_metrics import ServerMetrics
 from kpg.server.session import Action, AllowChanges, CloseConnection, RunRequest, SendMessage, Session
 from kpg.server.session_limits import SessionLimits
-from kpg.server.tokens import Role, Tokens
+from kpg.server.tokens import TokenHolder, Tokens
 from kpg.service import Interest, Service
 
 PERMANENT_FAILURES: Final = (OverLimit, TooManyRounds)  # an answer does not recover from these
@@ -73,15 +73,12 @@ class Hub:
                 client.send_changes(payload)
 
     def run_request(
-        self, owner: int, request: requests.AnyRequest, timeout_seconds: float | None = None
+        self, owner: int, request: requests.AnyRequest, holder: TokenHolder, timeout_seconds: float | None = None
     ) -> Future[RequestResult]:
         """Run a request on the engine; one with `as_of` waits until that time is complete."""
 
-        client = self.clients.get(owner)
-        role: Role = "user" if client is None else client.session.role
-
         def work(service: Service) -> RequestResult:
-            return handle_request(RequestContext(service, self.engine, owner, self.limits.rows, role), request)
+            return handle_request(RequestContext(service, self.engine, owner, self.limits.rows, holder), request)
 
         moment = getattr(request, "as_of", None)
         if moment is None:
@@ -90,10 +87,10 @@ class Hub:
             moment, self.limits.wait_seconds if timeout_seconds is None else timeout_seconds, work
         )
 
-    async def query(self, request: requests.QueryRequest) -> QueryRows:
+    async def query(self, request: requests.QueryRequest, holder: TokenHolder) -> QueryRows:
         """Run a query over HTTP. It waits less than `greeting_seconds`: the listener then ends the connection."""
         timeout_seconds = min(self.limits.wait_seconds, self.limits.greeting_seconds / 2)
-        rows = await asyncio.wrap_future(self.run_request(HTTP_OWNER, request, timeout_seconds))
+        rows = await asyncio.wrap_future(self.run_request(HTTP_OWNER, request, holder, timeout_seconds))
         assert isinstance(rows, QueryRows)
         return rows
 
@@ -176,7 +173,7 @@ class ClientConnection:
         if isinstance(request, requests.UninterestRequest):
             self.interests.pop(request.interest, None)  # changes that arrive after this are not sent
         try:
-            future = self.hub.run_request(self.session.number, request)
+            future = self.hub.run_request(self.session.number, request, self.session.holder)
         except KpgError as error:
             self._finish(request, began, error)
             return

@@ -25,7 +25,7 @@ from kpg.service.relation_declarations import is_attribute
 
 if TYPE_CHECKING:
     from kpg.server.engine_thread import EngineThread
-    from kpg.server.tokens import Role
+    from kpg.server.tokens import TokenHolder
 
 USER_FACTOR = 100  # by which the request of a user may raise a limit of its query
 
@@ -38,7 +38,7 @@ class RequestContext:
     engine: EngineThread
     owner: int  # the session; 0 for HTTP
     max_rows: int  # of an answer to a query
-    role: Role = "admin"
+    holder: TokenHolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,9 @@ def handles(*kinds: type[requests.Request]) -> Callable[[Handler], Handler]:
 
 
 def handle_request(context: RequestContext, request: requests.AnyRequest) -> RequestResult:
-    """Run the handler of a request."""
-    return HANDLERS[type(request)](context, request)
+    """Run the handler of a request, with the rights of its tenant."""
+    with context.service.grants.acting_as(context.holder.tenant):
+        return HANDLERS[type(request)](context, request)
 
 
 def last_time(service: Service) -> int | None:
@@ -134,6 +135,17 @@ def unregister(context: RequestContext, request: requests.UnregisterRequest) -> 
     return replies.DoneReply(request.id, last_time(context.service))
 
 
+@handles(requests.GrantRequest, requests.RevokeRequest)
+def change_rights(
+    context: RequestContext, request: requests.GrantRequest | requests.RevokeRequest
+) -> replies.DoneReply:
+    """Grant a right to a tenant, or take it back."""
+    service = context.service
+    change = service.grant if isinstance(request, requests.GrantRequest) else service.revoke
+    change(request.name, request.tenant, request.right)
+    return replies.DoneReply(request.id, last_time(service))
+
+
 @handles(requests.InterestRequest)
 def follow(context: RequestContext, request: requests.InterestRequest) -> NewInterest:
     """Create an interest."""
@@ -159,7 +171,7 @@ def limits_of(context: RequestContext, limits: dict[str, Any] | None) -> dict[st
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise InputError(f"the limit {name} is not a number", detail=f"It is {value!r}.")
         allowed = defaults.get(name)
-        if context.role == "admin" or allowed is None:
+        if context.holder.role == "admin" or allowed is None:
             continue
         if value is None or value > USER_FACTOR * allowed:
             hint = f"A user may raise it to {USER_FACTOR * allowed:,.0f}; the server's option is for all."

@@ -20,7 +20,7 @@ Serve a db to many clients. They register rules, follow answers and change relat
 examples:
   kpg serve                              in memory, on ws://127.0.0.1:8340; prints a new token
   kpg serve data/                        on a directory: relations, rules and rows are kept between runs
-  kpg serve --token-file tokens.txt      lines of `admin TOKEN` or `user TOKEN`
+  kpg serve --token-file tokens.txt      lines of `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`
   KPG_TOKEN=... kpg serve --port 0       a token from the environment, any free port
   kpg serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --token-file tokens.txt
 
@@ -55,7 +55,9 @@ def add_to(commands: Any) -> None:
         help="a site with pages that may connect; may be repeated",
     )
     access = parser.add_argument_group("access")
-    access.add_argument("--token-file", type=Path, metavar="FILE", help="lines of `admin TOKEN` or `user TOKEN`")
+    access.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="lines of `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`"
+    )
     access.add_argument("--no-token", action="store_true", help="let every program on this machine connect as admin")
     limits = parser.add_argument_group("limits of each session (a request beyond a limit is refused with the reason)")
     for name, metavar, description in LIMITS:

@@ -34,7 +34,7 @@ from kpg.protocol.requests import (
 )
 from kpg.server.flow_control import FlowControl
 from kpg.server.session_limits import SessionLimits, over_limit
-from kpg.server.tokens import Role, Tokens
+from kpg.server.tokens import Role, TokenHolder, Tokens
 from kpg.version import __version__
 
 MAX_HELLO_CHARACTERS: Final = 10_000  # limit before authentication
@@ -79,7 +79,7 @@ class Session:
 
     def __init__(self, number: int, tokens: Tokens, limits: SessionLimits) -> None:
         self.number = number
-        self.role: Role = "user"
+        self.holder = TokenHolder("user")
         self.state: Literal["handshake", "open", "closed"] = "handshake"
         self.flows: dict[int, FlowControl] = {}  # by interest
         self.pending: dict[int, AnyRequest] = {}  # requests without a reply
@@ -87,6 +87,11 @@ class Session:
         self._pending_characters: dict[int, int] = {}
         self._tokens = tokens
         self._limits = limits
+
+    @property
+    def role(self) -> Role:
+        """The role of its token."""
+        return self.holder.role
 
     def receive(self, data: str | bytes) -> list[Action]:
         """Return the actions that an incoming message requires."""
@@ -128,13 +133,13 @@ class Session:
                 detail=f"This server supports version {VERSION}.",
                 hint="Use a client of the same release.",
             )
-        role = self._tokens.role(request.token)
-        if role is None:
+        holder = self._tokens.holder(request.token)
+        if holder is None:
             what = "the token is wrong" if request.token else "a token is needed"
             raise NotAuthorised(what, hint="The server printed a token when it started, or reads a token file.")
-        self.role, self.state = role, "open"
+        self.holder, self.state = holder, "open"
         limits = self._limits.as_numbers()
-        return [SendMessage(WelcomeReply(request.id, VERSION, f"kpg {__version__}", role, self.number, limits))]
+        return [SendMessage(WelcomeReply(request.id, VERSION, f"kpg {__version__}", holder.role, self.number, limits))]
 
     def _accept(self, request: AnyRequest, size: int) -> list[Action]:
         """Check a request as far as the engine is not needed, and record it as pending."""

@@ -1,6 +1,7 @@
 """Tokens and the roles they grant.
 
-A token file has one line per token, `admin TOKEN` or `user TOKEN`; empty lines and lines that begin with # are ignored.
+A token file has one line per token, `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`; empty lines and lines that
+begin with # are ignored. The name of a tenant is that of its namespace (`kpg.service.grants`).
 A comparison takes the same time for every input: it compares digests of equal length, and always all of them.
 """
 
@@ -23,21 +24,34 @@ TOKEN_VARIABLE: Final = "KPG_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
-    """Digests of tokens with their roles; without any token every client is admin."""
+class TokenHolder:
+    """What a token grants: a role, and for a tenant its namespace."""
 
-    digests: tuple[tuple[bytes, Role], ...] = ()
+    role: Role
+    tenant: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Digests of tokens with their holders; without any token every client is admin."""
+
+    digests: tuple[tuple[bytes, TokenHolder], ...] = ()
+
+    def holder(self, token: str | None) -> TokenHolder | None:
+        """Return what a token grants, or None."""
+        if not self.digests:
+            return TokenHolder("admin")
+        presented = digest(token or "")
+        granted: TokenHolder | None = None
+        for expected, holder in self.digests:  # no early exit: its timing would reveal which token matched
+            if hmac.compare_digest(expected, presented):
+                granted = holder
+        return granted
 
     def role(self, token: str | None) -> Role | None:
         """Return the role that a token grants, or None."""
-        if not self.digests:
-            return "admin"
-        presented = digest(token or "")
-        granted: Role | None = None
-        for expected, role in self.digests:  # no early exit: its timing would reveal which token matched
-            if hmac.compare_digest(expected, presented):
-                granted = role
-        return granted
+        holder = self.holder(token)
+        return None if holder is None else holder.role
 
 
 def digest(token: str) -> bytes:
@@ -45,9 +59,9 @@ def digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-def tokens_of(pairs: Iterable[tuple[Role, str]]) -> Tokens:
-    """Return tokens given as (role, token)."""
-    return Tokens(tuple((digest(token), role) for role, token in pairs))
+def tokens_of(given: Iterable[tuple[Role, str] | tuple[Role, str, str | None]]) -> Tokens:
+    """Return tokens given as (role, token) or (role, token, tenant)."""
+    return Tokens(tuple((digest(token), TokenHolder(role, *tenant)) for role, token, *tenant in given))
 
 
 def read_tokens(path: Path) -> Tokens:
@@ -58,7 +72,9 @@ def read_tokens(path: Path) -> Tokens:
         raise Unavailable(f"cannot read the tokens in {path}", detail=str(error)) from None
     pairs = [parse_line(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if has_token(line)]
     if not pairs:
-        raise InputError(f"{path} holds no token", hint="Write one line per token: admin TOKEN, or user TOKEN.")
+        raise InputError(
+            f"{path} holds no token", hint="Write one line per token: admin TOKEN, user TOKEN, or user TOKEN TENANT."
+        )
     return tokens_of(pairs)
 
 
@@ -67,12 +83,16 @@ def has_token(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
-def parse_line(line: str, source: str) -> tuple[Role, str]:
-    """Return the role and token of a line of a token file; error messages never contain the token."""
-    role, _, token = line.strip().partition(" ")
-    if role not in ("admin", "user") or not token.strip():
-        raise InputError(f"{source}: this is not a role and a token", hint="Write admin TOKEN, or user TOKEN.")
-    return ("admin" if role == "admin" else "user"), check_token(token.strip(), source)
+def parse_line(line: str, source: str) -> tuple[Role, str, str | None]:
+    """Return the role, token and tenant of a line of a token file; error messages never contain the token."""
+    role, *words = line.split()
+    hint = "Write admin TOKEN, user TOKEN, or user TOKEN TENANT."
+    if role not in ("admin", "user") or not 1 <= len(words) <= (2 if role == "user" else 1):
+        raise InputError(f"{source}: this is not a role and a token", hint=hint)
+    tenant = words[1] if len(words) > 1 else None
+    if tenant is not None and not (tenant.isascii() and tenant.isalnum() and tenant[0].isalpha()):
+        raise InputError(f"{source}: the name of a tenant has letters and digits only, a letter first", hint=hint)
+    return ("admin" if role == "admin" else "user"), check_token(words[0], source), tenant
 
 
 def check_token(token: str, source: str) -> str:

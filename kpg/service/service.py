@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.api.embedded_database import EmbeddedDatabase
-from kpg.errors import InUse, NameTaken, ProgramError, TimeTooEarly
+from kpg.errors import InUse, NameTaken, NotAuthorised, ProgramError, TimeTooEarly
 from kpg.observe.attributes import ATTRIBUTES, resolve_attributes
 from kpg.observe.event_log import EventLog
 from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
 from kpg.service.base_relations import Catalog, Change
+from kpg.service.grants import Grants
 from kpg.service.interests import InterestOptions, InterestRegistry
 from kpg.service.languages import RuleText, check_functors, read_rules
 from kpg.service.limits import Limits
@@ -82,6 +83,7 @@ class Service:
         self.rules = RuleStore()
         self.planner = Planner(limits, wait)
         self.guard = UsageGuard(db, limits.query)
+        self.grants = Grants(None if db.durable is None else db.durable.storage)
         self.answers = AnswerBuilder(db, self.catalog, self.rules, limits, self.planner, self.guard)
         self.tenants = TenantBuilder(self.answers)
         self._one_shot = OneShotQueries(db, self.answers, self.tenants, limits)
@@ -130,6 +132,7 @@ class Service:
 
     def _create(self, declaration: RelationDeclaration) -> None:
         name = declaration.name
+        self.grants.check_namespace([name])
         existing = self.catalog.relations.get(name)
         if existing is not None and existing.declaration == declaration:
             return
@@ -137,6 +140,7 @@ class Service:
             raise NameTaken(f"{name!r} exists already", hint="Choose another name.")
         self.catalog.add(declaration)
         self._store.add_relation(declaration)
+        self.grants.own([name])
         self._system.update()
 
     def observe(self, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> tuple[str, ...]:
@@ -166,6 +170,8 @@ class Service:
 
         The time is the open one, or the later one that `at` names.
         """
+        if self.grants.tenant is not None:
+            self.grants.require("write", {change.relation for change in changes})
         encoded = self.catalog.encode_changes(changes)
         if at is None or at == self.time:
             return self.catalog.transact(encoded, origin, self._scheduled.apply_due)
@@ -176,6 +182,7 @@ class Service:
 
     def put(self, relation: str, rows: Any, diff: int = 1, *, origin: tuple[str, int] | None = None) -> int:
         """Apply many rows of one relation at one time: tuples, or columns in NumPy, Arrow, pandas or polars."""
+        self.grants.require("write", [relation])
         return self.catalog.transact(self.catalog.encode_rows(relation, rows, diff), origin, self._scheduled.apply_due)
 
     def advance(self, to: int | None = None) -> int:
@@ -199,8 +206,12 @@ class Service:
         """Check and store rules; return the names that can be asked for. Nothing is built."""
         identical = self.rules.find_identical(language, text, name)
         if identical is not None:
+            self.grants.require("read", identical.text.names)
             return identical.text.names
         rule_text = self._read_rules(language, text, name)
+        own = [relation.name for relation in rule_text.relations]
+        self.grants.check_namespace([*own, *(relation.name for relation in rule_text.bases)])
+        self._require_free(own)
         check_functors(rule_text.functors, self.db.functors)
         for relation in rule_text.bases:
             check_name(relation.name, attribute=False)
@@ -208,6 +219,7 @@ class Service:
         if not rule_text.rules:
             return ()
         registered = self.rules.add(language, text, name, rule_text)
+        self.grants.own(own)
         if self._observed.isdisjoint(self.rules.needed(rule_text.names)[1]):  # else it ends with the event log
             self._store.add_text(registered)
         self._system.require(registered.reads)
@@ -239,6 +251,9 @@ class Service:
         Tables and materialized views become relations that rules, queries and interests read. `limits` are other
         values for some `QueryLimits`.
         """
+        if self.grants.tenant is not None:
+            hint = "Read and write relations with rules, queries and transactions."
+            raise NotAuthorised("a tenant with a namespace cannot use SQL", hint=hint)
         with self.guard.raised(limits):
             result = self.sql.execute(owner, text, parameters or {})
         self._system.update()
@@ -246,6 +261,7 @@ class Service:
 
     def unregister(self, name: str) -> None:
         """Remove the text that defines a rule; raise while an interest or another rule reads it."""
+        self.grants.require_owner(name)
         own = {relation.name for relation in self.rules.find(name).text.relations}
         held = sorted({interest.name for interest in self.interests.values()} & own)
         held += [answer.relation.name for answer in self.answers.answers.values() if answer.relation.name in own]
@@ -253,12 +269,28 @@ class Service:
             hint = "Uninterest it first."
             raise InUse(f"cannot unregister {name!r}", detail=f"There is an interest in {held[0]}.", hint=hint)
         self._store.remove_text(self.rules.remove(name))
+        self.grants.forget(own)
         self._system.update()
 
     def relations(self) -> dict[str, Relation]:
-        """Return base relations, system relations and rules, as programs name them."""
+        """Return base relations, system relations and rules, as programs name them, that the tenant may read."""
         system = {declaration.name: declaration.in_program() for declaration in SYSTEM_RELATIONS}
-        return system | self.catalog.in_program() | self.rules.relations()
+        return self.grants.visible(system | self.catalog.in_program() | self.rules.relations())
+
+    def _require_free(self, names: Iterable[str]) -> None:
+        """Raise if one of the names is in use, by whomever."""
+        for name in names:
+            if name in self.catalog.relations or name in self.rules.by_name:
+                raise NameTaken(f"{name!r} exists already", hint="Choose another name, or unregister that one first.")
+
+    def grant(self, name: str, tenant: str, right: str) -> None:
+        """Let a tenant ("*" for all) read or write a relation, attribute or rule; see `kpg.service.grants`."""
+        self.answers.relation(name)  # raises if there is none
+        self.grants.grant(name, tenant, right)
+
+    def revoke(self, name: str, tenant: str, right: str) -> None:
+        """Take a right back from a tenant."""
+        self.grants.revoke(name, tenant, right)
 
     # Interests
 
@@ -284,6 +316,7 @@ class Service:
         sink          receives the changes instead of `take`; a Sink, or a description for `kpg.observe.sinks.open_sink`
         limits        other values for some `QueryLimits`, if the interest builds a dataflow
         """
+        self.grants.require("read", [name])
         self._system.require({name})
         with self.guard.raised(limits):
             return self._registry.add(InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink))
@@ -326,6 +359,7 @@ class Service:
         registered. Dataflows built for the query are dropped. `limits` are other values for some `QueryLimits`.
         """
         if language is None:
+            self.grants.require("read", [text_or_name])
             self._system.require({text_or_name})
             with self.guard.raised(limits):
                 table = self._one_shot.query(text_or_name, arguments, as_of)
@@ -339,6 +373,7 @@ class Service:
 
     def explain(self, name: str) -> str:
         """Return how a rule is or would be computed, and what it shares with other queries."""
+        self.grants.require("read", [name])
         return explain(self.answers, self.tenants, self.interests.values(), name)
 
     def close(self) -> None:
