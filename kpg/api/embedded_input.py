@@ -207,15 +207,7 @@ class EmbeddedInput(EncodingInput):
         self.db.check()
         if self.dropped:
             return None
-        self.db.outputs.release_abandoned()
-        readers = [] if self._base is None else self._base.readers()
-        if not readers and self._base is not None and self._base.users > 1:
-            readers = [f"an arrangement by {', '.join(self._base.keys)}"]
-        readers += [other.name for other in self._others if not other.released]
-        if readers:
-            raise InUse(
-                f"cannot drop {self.name}", detail=f"Read by: {', '.join(readers)}.", hint="Release those first."
-            )
+        self.require_unread()
         if self.db.durable is not None and self.on_disk:
             self.db.durable.forget(self)
         if self._base is not None:
@@ -224,6 +216,19 @@ class EmbeddedInput(EncodingInput):
         self.db.pending.forget(self.name)
         self.db.inputs.pop(self.name, None)
         return None
+
+    def require_unread(self) -> None:
+        self.db.outputs.release_abandoned()
+        readers = [] if self._base is None else self._base.readers()
+        if not readers and self._base is not None and self._base.users > 1:
+            readers = [f"an arrangement by {', '.join(self._base.keys)}"]
+        readers += [other.name for other in self._others if not other.released]
+        if readers:
+            raise InUse(
+                f"cannot drop {self.name}",
+                detail=f"Read by: {', '.join(dict.fromkeys(readers))}.",
+                hint="Release those first.",
+            )
 
 
 def member(rows: Ints, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

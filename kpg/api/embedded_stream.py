@@ -87,11 +87,14 @@ class EmbeddedStream(EmbeddedInput):
         self.db.check()
         if self.dropped:
             return None
-        self.db.outputs.release_abandoned()
-        if self._sources:
-            readers = ", ".join(source.dataflow.name for source in self._sources)
-            raise InUse(f"cannot drop {self.name}", detail=f"Read by: {readers}.", hint="Release those first.")
+        self.require_unread()
         self.closed = self.dropped = True
         self.db.pending.forget(self.name)
         self.db.inputs.pop(self.name, None)
         return None
+
+    def require_unread(self) -> None:
+        self.db.outputs.release_abandoned()
+        if self._sources:
+            readers = ", ".join(source.dataflow.name for source in self._sources)
+            raise InUse(f"cannot drop {self.name}", detail=f"Read by: {readers}.", hint="Release those first.")

@@ -19,6 +19,7 @@ from kpg.api.collection import Collection
 from kpg.api.encoding_input import EncodingInput
 from kpg.cluster.rank_commands.input_commands import (
     ArrangeInputCommand,
+    CheckUnreadCommand,
     DropInputCommand,
     InsertCommand,
     MakeRowsCommand,
@@ -139,3 +140,7 @@ class ClusterInput(EncodingInput):
             self.closed = self.dropped = True
             self.db.forget_input(self.name)
         return None
+
+    def require_unread(self) -> None:
+        self.db.outputs.release_abandoned()
+        self.db.ask(CheckUnreadCommand(self.name))

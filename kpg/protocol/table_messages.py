@@ -9,15 +9,23 @@ import pyarrow as pa
 
 from kpg.columns.decode_column import decode_arrow
 from kpg.columns.encode_column import encode_list
-from kpg.columns.schema import Schema, Type
+from kpg.columns.schema import Schema, Type, parse_type
 from kpg.columns.symbols import Symbols
 from kpg.protocol.parts import ColumnSpec
 
 
-def columns_of(schema: Schema | pa.Schema) -> tuple[ColumnSpec, ...]:
-    """Return the columns of a schema."""
-    columns = schema if isinstance(schema, Schema) else Schema.from_arrow(schema)
-    return tuple(ColumnSpec(name, str(type_)) for name, type_ in zip(columns.names, columns.types, strict=True))
+def columns_of(schema: pa.Schema) -> tuple[ColumnSpec, ...]:
+    """Return the columns of an answer. In answers of the engine, a timestamp without a zone is a timestamp_ntz."""
+    types = [
+        parse_type("timestamp_ntz").optional(type_.nullable) if is_naive_timestamp(field.type) else type_
+        for field, type_ in zip(schema, Schema.from_arrow(schema).types, strict=True)
+    ]
+    return tuple(ColumnSpec(name, str(type_)) for name, type_ in zip(schema.names, types, strict=True))
+
+
+def is_naive_timestamp(type_: pa.DataType) -> bool:
+    """Return whether a type of Arrow is that of dates with a time, without a zone."""
+    return bool(pa.types.is_timestamp(type_) and type_.tz is None)
 
 
 def schema_from(columns: Sequence[ColumnSpec]) -> Schema:

@@ -11,7 +11,7 @@ from tests.server.serving import ADMIN, served
 
 VALUES = [
     True, 7, -(2**40), 1.5, Decimal("12.50"), "it's; ünï", b"\x00\xff", dt.date(2024, 2, 29), dt.time(12, 30, 0, 5),
-    dt.datetime(2024, 1, 1, tzinfo=dt.UTC), uuid.UUID(int=255), None,
+    dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1, 12, 30), uuid.UUID(int=255), None,
 ]  # fmt: skip
 
 
@@ -50,6 +50,16 @@ def rows(table):
 def test_parameters_of_each_type_come_back(one, value):
     assert rows(one.sql("SELECT $1 AS v", value)) == [(value,)]
     assert rows(one.sql("SELECT :x AS v", x=value)) == [(value,)]
+
+
+def test_timestamps_without_a_zone_have_none_over_the_wire(one):
+    naive, zoned = dt.datetime(2024, 1, 1, 12), dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+    one.sql("CREATE TABLE t (a TIMESTAMP, b TIMESTAMPTZ NOT NULL)")
+    one.sql("INSERT INTO t VALUES ($1, $2), (NULL, $2)", naive, zoned)
+    one.sql("CREATE MATERIALIZED VIEW v AS SELECT * FROM t")
+    expected = [(naive, zoned), (None, zoned)]
+    assert rows(one.sql("SELECT * FROM t WHERE a = $1 OR a IS NULL ORDER BY a", naive)) == expected
+    assert sorted(rows(one.query("v")), key=repr) == sorted(expected, key=repr)
 
 
 def test_a_statement_without_rows_has_an_empty_reply(one):

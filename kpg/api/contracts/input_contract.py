@@ -86,6 +86,10 @@ class Input(SourceCollection):
         With columns, nothing is deleted: return the collection without these columns, as for any collection.
         """
 
+    @abstractmethod
+    def require_unread(self) -> None:
+        """Raise if a query reads the relation, so that it cannot be dropped."""
+
     def __repr__(self) -> str:
         return f"Input({self.name!r}, {self.schema!r})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kpg.cluster.rank_commands.input_commands import (
     ArrangeInputCommand,
+    CheckUnreadCommand,
     CloseInputCommand,
     CreateInputCommand,
     DropInputCommand,
@@ -59,6 +60,12 @@ def close_input(rank: RankGeneration, command: CloseInputCommand, blocks: Blocks
 def drop_input(rank: RankGeneration, command: DropInputCommand, blocks: Blocks) -> None:
     """Drop an input."""
     rank.find_input(command.name).drop()
+
+
+@HANDLERS.handles(CheckUnreadCommand)
+def check_unread(rank: RankGeneration, command: CheckUnreadCommand, blocks: Blocks) -> None:
+    """Fail if a query reads an input."""
+    rank.find_input(command.name).require_unread()
 
 
 @HANDLERS.handles(DropStoredCommand)

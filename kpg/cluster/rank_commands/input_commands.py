@@ -60,6 +60,13 @@ class DropInputCommand(Command[None]):
     name: str
 
 
+@message("check_unread", COMMANDS)
+class CheckUnreadCommand(Command[None]):
+    """Fail if a query reads an input, so that it cannot be dropped."""
+
+    name: str
+
+
 @message("drop_stored", COMMANDS)
 class DropStoredCommand(Command[None]):
     """Drop relations that are on the disks of some ranks only; no input reads them yet. May be repeated."""

@@ -7,9 +7,10 @@ the db, not to a session. `version` grows with every change, so that cached plan
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
 
 from kpg.errors import KpgError, ProgramError
 from kpg.sql.catalog.definition_store import RESERVED, DefinitionStore
@@ -64,6 +65,15 @@ class BrokenDefinition:
         )
 
 
+class ViewSubscription(Protocol):
+    """A subscription that ends with the views that it reads."""
+
+    names: frozenset[str]
+
+    def end(self, name: str) -> None:
+        """End the subscription, because a view was dropped."""
+
+
 class DatabaseCatalog:
     """The names of one db."""
 
@@ -77,6 +87,7 @@ class DatabaseCatalog:
         self.indexes: dict[str, TableIndex] = {}
         self.sequences: dict[str, SequenceEntry] = {}
         self.keys: dict[tuple[str, tuple[str, ...]], Arrangement] = {}  # by table and the columns of a key
+        self.subscriptions: WeakSet[ViewSubscription] = WeakSet()
         self.broken: dict[str, BrokenDefinition] = {}  # definitions on disk that could not be carried out again
 
     # What the binder asks
@@ -144,6 +155,13 @@ class DatabaseCatalog:
         readers += [view for view, installed in self.installed.items() if name in installed.reads]
         order = {defined: number for number, defined in enumerate(self.store.definitions)}
         return sorted(readers, key=lambda reader: order.get(reader, len(order)))
+
+    def end_subscriptions(self, dropped: Iterable[str]) -> None:
+        """End the subscriptions that read a view that was dropped."""
+        for subscription in list(self.subscriptions):
+            names = sorted(subscription.names.intersection(dropped))
+            if names:
+                subscription.end(names[0])
 
     def indexes_of(self, table: str) -> list[TableIndex]:
         """Return the indexes of a table."""

@@ -1,8 +1,8 @@
 """DROP: remove names, and with CASCADE what reads them, as one epoch.
 
 A table or view that another view reads is dropped with CASCADE only. A table that something else reads, such as a
-subscription, an output of Python or a rule, is not dropped at all: the error names the reader. If a statement fails,
-all names still stand for what they did.
+subscription, an output of Python or a rule, is not dropped at all: the error names the reader. A subscription to a view
+ends with the view. If a statement fails, all names still stand for what they did.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import sequences_read
 from kpg.sql.session.sequence_numbers import counter_of
 from kpg.sql.session.sql_errors import sql_error
+from kpg.sql.sql_states import with_sqlstate
 
 if TYPE_CHECKING:
     from kpg.sql.catalog.database_catalog import DatabaseCatalog
@@ -39,6 +40,7 @@ def drop(session: SqlSession, statement: DropStatement) -> QueryResult:
     session.before_drop(doomed)
     if doomed:
         remove_all(session, doomed)
+        catalog.end_subscriptions(doomed)
     return QueryResult(f"DROP {statement.kind.upper()}")
 
 
@@ -110,6 +112,14 @@ def require_unread(catalog: DatabaseCatalog, doomed: list[str]) -> None:
             )
 
 
+def require_unread_input(catalog: DatabaseCatalog, name: str) -> None:
+    """Raise if anything reads the input of a table, such as an arrangement of Python."""
+    try:
+        catalog.db.inputs[name].require_unread()
+    except InUse as error:
+        raise with_sqlstate(sql_errors.OBJECT_IN_USE, error) from None
+
+
 # Removal
 
 
@@ -122,12 +132,23 @@ def remove_all(session: SqlSession, doomed: list[str]) -> None:
     removed: list[str] = []
 
     def fill() -> None:
-        for name in [*others, *tables]:  # tables last: the rows of a table that is gone cannot be restored
+        for name in others:
+            remove(name)
+        for name in tables:
             removed.extend(index.name for index in catalog.indexes_of(name))
-            removed.append(name)
-            release_name(catalog, name)
-            if name in catalog.store.definitions:
-                catalog.store.remove(name)
+            release_indexes(catalog, name)
+            catalog.release_keys(name)
+        for name in tables:  # the rows of a table that is gone cannot be restored, so all are checked before
+            require_unread_input(catalog, name)
+        for name in tables:
+            remove(name)
+
+    def remove(name: str) -> None:
+        removed.extend(index.name for index in catalog.indexes_of(name))
+        removed.append(name)
+        release_name(catalog, name)
+        if name in catalog.store.definitions:
+            catalog.store.remove(name)
 
     try:
         session.write(fill)

@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kpg.columns.schema import Schema
-from kpg.errors import DataError, TooManyRounds
+from kpg.errors import DataError, KpgError, TimeNotReached, TimeTooEarly, TooManyRounds
 from kpg.sql.functions.row_failures import state_of_reason
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.relational.relations import BoundRelation, Project, Query, without_order
 from kpg.sql.relational.scalars import Column, ColumnValue, SortKey
 from kpg.sql.session.evaluate_rows import constant_rows
 from kpg.sql.session.key_lookups import looked_up_rows
+from kpg.sql.session.sql_errors import INVALID_PARAMETER
 from kpg.sql.session.volatile_rows import projected, split_volatile
 from kpg.sql.sql_states import with_sqlstate
 
@@ -74,7 +75,10 @@ def fetch_rows(
 ) -> FetchedRows:
     """Return the rows of a relation that has no volatile functions in its lists."""
     db = catalog.db
-    in_hand = None if replacing else looked_up_rows(catalog, relation, as_of)
+    try:
+        in_hand = None if replacing else looked_up_rows(catalog, relation, as_of)
+    except (TimeNotReached, TimeTooEarly) as error:
+        raise unreadable_epoch(error, as_of) from None
     if in_hand is not None:
         return FetchedRows(*in_hand)
     if db.sealed is None:
@@ -85,10 +89,22 @@ def fetch_rows(
         return FetchedRows(output.snapshot(as_of), output.schema)
     except DataError as error:
         raise failed_query(error, output.name) from None
+    except (TimeNotReached, TimeTooEarly) as error:
+        raise unreadable_epoch(error, as_of) from None
     except TooManyRounds as error:
         raise with_sqlstate(PROGRAM_LIMIT_EXCEEDED, error) from None
     finally:
         output.release()
+
+
+def unreadable_epoch(error: KpgError, as_of: int | None) -> KpgError:
+    """Return the error of AS OF an epoch that is not complete yet, or that the db does not keep any more."""
+    if isinstance(error, TimeNotReached):
+        failure: KpgError = TimeNotReached(f"epoch {as_of} is not complete yet", detail=error.detail, hint=error.hint)
+    else:
+        hint = "kpg.open(history=N) keeps the last N epochs."
+        failure = TimeTooEarly(f"the db does not keep epoch {as_of} any more", detail=error.detail, hint=hint)
+    return with_sqlstate(INVALID_PARAMETER, failure)
 
 
 def failed_query(error: DataError, name: str) -> DataError:

@@ -9,7 +9,8 @@ The first changes are the rows as of the last complete epoch, or as of AS OF, un
 one epoch come together, rows that go before rows that come, and no row both comes and goes. With PROGRESS, a mark
 without a row follows the changes of each epoch: the epoch is complete. The iterator ends where no change is ready; the
 next loop continues there. UP TO ends the subscription before that epoch. While a row makes an expression of the query
-fail, reading raises; once the row is corrected, it continues without a gap.
+fail, reading raises; once the row is corrected, it continues without a gap. DROP of a view that it reads ends it, and
+reading raises from then on.
 
 A subscription keeps no rows. Its cost is that of the changes, and of its own operators.
 """
@@ -28,7 +29,7 @@ from kpg.columns.consolidation import consolidate_all
 from kpg.columns.selection import keep, take
 from kpg.columns.table_rows import decode_rows
 from kpg.columns.updates import Updates, spread
-from kpg.errors import DataError, NotSupported, ProgramError, TimeTooEarly
+from kpg.errors import DataError, NotSupported, ProgramError, TimeTooEarly, UndefinedName
 from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.lower.lower_query import lower_query
@@ -36,6 +37,7 @@ from kpg.sql.parse.sql_statements import SubscribeStatement
 from kpg.sql.relational.relations import without_order
 from kpg.sql.session import sql_errors
 from kpg.sql.session.query_result import ResultColumn
+from kpg.sql.session.relation_reads import relations_read
 from kpg.sql.session.run_query import CatalogSources, failed_query
 from kpg.sql.session.select_rows import epoch_of
 from kpg.sql.session.sql_errors import sql_error
@@ -73,8 +75,12 @@ class SubscribedEpochs:
 class SqlSubscription(Releasable):
     """The changes of a query, in the order of their epochs."""
 
-    def __init__(self, output: Output, columns: tuple[ResultColumn, ...], epochs: SubscribedEpochs) -> None:
+    def __init__(
+        self, output: Output, columns: tuple[ResultColumn, ...], epochs: SubscribedEpochs, names: frozenset[str]
+    ) -> None:
         self.columns = columns
+        self.names = names  # of the tables and views that the query mentions
+        self._dropped: str | None = None  # the view that ended the subscription
         self.ended = False
         self._output = output
         self._epochs = epochs
@@ -86,6 +92,13 @@ class SqlSubscription(Releasable):
 
     def take(self) -> list[SubscribedChange]:
         """Return the changes since the last call, of all complete epochs."""
+        if self._dropped is not None:
+            raise sql_error(
+                UndefinedName,
+                sql_errors.UNDEFINED_TABLE,
+                f"the subscription has ended: {self._dropped} was dropped",
+                hint="Create the view again, and SUBSCRIBE again.",
+            )
         if self.ended:
             return []
         self._unread.append(self._received())
@@ -129,6 +142,12 @@ class SqlSubscription(Releasable):
 
     release = close
 
+    def end(self, name: str) -> None:
+        """End the subscription, because a view that it reads was dropped; later reads raise."""
+        if not self.ended:
+            self._dropped = name
+            self.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -156,7 +175,9 @@ def subscribe(session: SqlSession, statement: SubscribeStatement, parameters: Pa
         raise
     pairs = zip(query.names, query.relation.columns, strict=True)
     columns = tuple(ResultColumn(name, column.type) for name, column in pairs)
-    return SqlSubscription(output, columns, epochs)
+    subscription = SqlSubscription(output, columns, epochs, relations_read(statement.query))
+    session.catalog.subscriptions.add(subscription)
+    return subscription
 
 
 def subscribed_epochs(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SubscribedEpochs:

@@ -246,3 +246,21 @@ def test_a_recursion_that_does_not_end_is_refused(db, query, monkeypatch):
     monkeypatch.setattr(lower_sql_recursion, "MAX_ROUNDS_WITHOUT_SET", 50)
     assert refused(db, query) == "54000"
     assert db.sql("SELECT 1").value() == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_drop_of_several_tables_drops_all_or_none(workers):
+    with kpg.open(workers=workers) if workers > 1 else kpg.open() as db:
+        db.sql("CREATE TABLE a (x INT PRIMARY KEY, y INT UNIQUE); CREATE INDEX i ON a (y); CREATE TABLE b (x INT)")
+        db.sql("INSERT INTO a VALUES (1, 2); INSERT INTO b VALUES (3)")
+        held = db["b"].arrange("x")
+        with pytest.raises(kpg.InUse, match="cannot drop b") as failure:
+            db.sql("DROP TABLE a, b")
+        assert failure.value.sqlstate == "55006"
+        assert db.sql("SELECT * FROM a, b").rows() == [(1, 2, 3)]
+        assert db.sql("SHOW INDEXES").rows() == [("i", "a", "y")]
+        with pytest.raises(kpg.ConstraintViolation):
+            db.sql("INSERT INTO a VALUES (2, 2)")
+        held.release()
+        db.sql("DROP TABLE a, b")
+        assert db.sql("SHOW TABLES").rows() == db.sql("SHOW INDEXES").rows() == []

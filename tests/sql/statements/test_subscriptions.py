@@ -165,3 +165,33 @@ def test_threads_share_a_background_db():
         assert db.sql("SELECT count(*) FROM t").value() == 40
         subscription.close()
         assert subscription.ended
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_a_subscription_ends_with_its_view(kind):
+    with kpg.open() as db:
+        db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+        db.sql(f"CREATE {kind} v AS SELECT a FROM t; CREATE VIEW w AS SELECT a + 1 AS b FROM v")
+        direct, by_view, of_table = db.sql("SUBSCRIBE v"), db.sql("SUBSCRIBE (SELECT b FROM w)"), db.sql("SUBSCRIBE t")
+        assert [len(list(one)) for one in (direct, by_view, of_table)] == [1, 1, 1]
+        db.sql(f"DROP {kind} v CASCADE; INSERT INTO t VALUES (2)")
+        for ended in (direct, by_view):
+            with pytest.raises(kpg.UndefinedName, match="was dropped") as failure:
+                list(ended)
+            assert failure.value.sqlstate == "42P01" and ended.ended
+        assert [change.row for change in of_table] == [(2,)]
+        of_table.close()
+        db.sql("DROP TABLE t")
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM t", "SELECT * FROM t WHERE a = 1", "SELECT count(*) FROM t"])
+def test_an_epoch_that_cannot_be_read_has_a_state(query):
+    with kpg.open() as db:
+        db.sql("CREATE TABLE t (a INT PRIMARY KEY); INSERT INTO t VALUES (1)")
+        with pytest.raises(kpg.TimeNotReached, match="epoch 99 is not complete yet") as failure:
+            db.sql(f"{query} AS OF 99")
+        assert failure.value.sqlstate == "22023"
+        db.sql("INSERT INTO t VALUES (2)")
+        with pytest.raises(kpg.TimeTooEarly, match="does not keep epoch 0") as failure:
+            db.sql(f"{query} AS OF 0")
+        assert failure.value.sqlstate == "22023"
