@@ -82,8 +82,18 @@ ONLY_IN = {
     "prompt_toolkit": {"shell"},
     "prometheus_client": {"observe/metrics.py"},
     "hypothesis": {"testing"},
+    "greenlet": {"dataflow/pausable_step.py", "api/waiting_requests.py"},
 }
-REQUIRED = {"kpg", "numpy", "numba", "pyarrow", "rich", "pcpp", "sqlglot"}  # always installed; others are extras
+REQUIRED = {
+    "kpg",
+    "numpy",
+    "numba",
+    "pyarrow",
+    "rich",
+    "pcpp",
+    "sqlglot",
+    "greenlet",
+}  # always installed; others are extras
 VAGUE_NAMES = re.compile(r"(utils?|common|helpers?|base|core|misc)|.*_(v\d+|old|new|neu|legacy)")
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, meet
+from kpg.api.completion import Completion
 from kpg.api.contracts import Database
 from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_installer import EmbeddedInstaller
@@ -99,7 +100,7 @@ class EmbeddedDatabase(Database):
         recovered = {} if durable is None else durable.recovered.since
         self._stored_relations = frozenset() if durable is None else frozenset(durable.storage.relations)
         self._horizon = HistoryHorizon((0,) * config.coordinates, recovered, self.readers)
-        self._sealed: Frontier | None = None
+        self.completion = Completion(self)
         self._busy_advances = 0
         self._closed = False
         self._owner = threading.get_ident()
@@ -110,7 +111,7 @@ class EmbeddedDatabase(Database):
         """Set the clock to the time at which the db was closed."""
         self.worker.advance_to(durable.recovered.frontier)
         if self.config.coordinates == 1 and self.epoch > 0:
-            self._sealed = Frontier.at((self.epoch - 1,))
+            self.completion.sealed = Frontier.at((self.epoch - 1,))
 
     @property
     def is_single_worker(self) -> bool:
@@ -132,7 +133,7 @@ class EmbeddedDatabase(Database):
 
     @property
     def sealed(self) -> Frontier | None:
-        return self._sealed
+        return self.completion.sealed
 
     def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         self.check()
@@ -140,24 +141,29 @@ class EmbeddedDatabase(Database):
         perform(self, [transaction])
         return transaction.future.result()
 
-    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
+    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = (), wait: bool = True) -> None:
         if self.closing and self.as_frontier(time) != self.time:
             for insert in tuple(self.closing):
                 insert()
         busy, now = bool(self.pending), self.time
         self.push_to(time, origins)
         self.outputs.release_abandoned()
-        self.worker.run()
+        at_once = wait and self.completion.requests is None
+        if at_once:
+            self.worker.run()
         if self.durable is not None:
             self.durable.wait()
         for origin in origins:
             self.applied.add(origin)
+        if not at_once:
+            self.completion.leave_work(now)
+            if wait:
+                self.settle()
+            return
         self.seal(now)
         for capture in tuple(self.captures):
             capture.advance()
-        self.idle_merge_after_advance(busy)
-        if self.durable is not None:
-            self.durable.checkpoint_if_due(self)
+        self.work_when_idle(busy)
         self.memory.check()
         for output in tuple(self.changed):
             output.notify()
@@ -183,10 +189,13 @@ class EmbeddedDatabase(Database):
 
     def seal(self, before: Frontier) -> None:
         """Declare all times before the clock complete; it was at `before` when their work began."""
-        now = self.time
-        if now == before:  # no more times are complete
-            return
-        self._sealed = Frontier.at((now.elements[0][0] - 1,)) if self.config.coordinates == 1 and now else before
+        self.completion.seal(before)
+
+    def work_when_idle(self, busy: bool) -> None:
+        """Merge and write a checkpoint, as far as they are due after an advance with or without new rows."""
+        self.idle_merge_after_advance(busy)
+        if self.durable is not None:
+            self.durable.checkpoint_if_due(self)
 
     def idle_merge_after_advance(self, busy: bool) -> None:
         """Give traces the idle work that the merge policy allows after an advance with or without new rows."""
@@ -206,9 +215,10 @@ class EmbeddedDatabase(Database):
         Of several sealed times it is the meet: a product of total orders cannot be compacted further for all of them
         (representative(F, t) is the join of t with the meet of F), and a late query needs one time to begin at.
         """
-        if self.config.history is None or self._sealed is None:
+        sealed = self.completion.sealed
+        if self.config.history is None or sealed is None:
             return self._horizon.of(None, relations)
-        last = reduce(meet, self._sealed)
+        last = reduce(meet, sealed)
         if self.config.coordinates == 1:
             last = (last[0] - self.config.history,)
         return self._horizon.of(last, relations)
@@ -242,13 +252,26 @@ class EmbeddedDatabase(Database):
         """Install a dataflow that `build` fills with operators."""
         self.check()
         self.outputs.release_abandoned()
-        return self.worker.install(name, build, logged)
+        dataflow = self.worker.install(name, build, logged)
+        dataflow.first_epoch = self.epoch - 1
+        return dataflow
 
     def settle(self) -> None:
         self.check()
         self.outputs.release_abandoned()
-        self.worker.run()
+        if self.completion.requests is not None:
+            self.completion.wait_until(lambda: not (self.completion.unfinished or self.worker.is_busy))
+        else:
+            self.worker.run()
+            if self.completion.unfinished:
+                self.completion.work(0.0)
         self.memory.check()
+
+    def work(self, seconds: float = 0.01) -> bool:
+        """Work for about this long on answers that are not complete; return False when nothing is left to do."""
+        self.check()
+        self.outputs.release_abandoned()
+        return self.completion.work(seconds)
 
     def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
         self.check()

@@ -113,7 +113,7 @@ class EmbeddedInput(EncodingInput):
         """Seal the epochs that `db.push_to` left open. Several workers leave none: an advance waits for all of them."""
         spine = base.publisher.spine()
         if spine is not None and spine.upper != self.db.time and self.db.is_single_worker:
-            self.db.worker.run()
+            self.db.worker.run_dataflow(base.dataflow)
 
     # Towards queries
 

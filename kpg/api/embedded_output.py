@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
+from kpg.algebra.order import Time
 from kpg.api.changes import Changes
 from kpg.api.contracts import Output, Probe
 from kpg.api.installed_arrangement import InstalledArrangement
@@ -27,7 +28,7 @@ from kpg.api.unread_changes import UnreadChanges
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.dataflow.graph import Dataflow
-from kpg.errors import Closed, DataError, InputError, KpgError
+from kpg.errors import Closed, DataError, InputError, KpgError, TimeNotReached
 from kpg.operators.deliver_updates import DeliverUpdates
 from kpg.operators.import_arrangement import advance_batch
 
@@ -68,7 +69,10 @@ class EmbeddedOutput(Output):
 
     def take_changes(self) -> Changes:
         self._check()
-        self.db.settle()
+        if not self.db.completion.lags:
+            self.db.settle()
+        elif self.db.config.coordinates == 1 and self.db.epoch > 0:
+            self.db.completion.newest(self._dataflow)
         error = self.changes_error()
         if error is not None:
             raise error
@@ -79,10 +83,17 @@ class EmbeddedOutput(Output):
         return self.error() if self._installed is None else self._dataflow.failure
 
     def drain(self) -> Changes:
-        """Return all updates since the last call, also while the answer has no value."""
-        changes = Changes(self._changes.drain(), self.schema, self.db)
-        self.db.changed.discard(self)
+        """Return all updates of completed times since the last call, also while the answer has no value."""
+        changes = Changes(self._changes.drain(self._lag_bound()), self.schema, self.db)
+        if not self._changes:
+            self.db.changed.discard(self)
         return changes
+
+    def _lag_bound(self) -> int | None:
+        """Return the last epoch whose changes may be read; None if all may."""
+        if not self.db.completion.lags or self.db.config.coordinates != 1:
+            return None
+        return self.db.completion.complete_through(self._dataflow)
 
     def on_change(self, function: Callable[[Changes], Any]) -> Callable[[], None]:
         self._check()
@@ -105,8 +116,11 @@ class EmbeddedOutput(Output):
         self.db.changed.add(self)
 
     def notify(self) -> None:
-        """Pass the unread changes to the listeners, if there are both."""
-        if self._listeners and self._changes:
+        """Pass the unread changes of completed times to the listeners, if there are both."""
+        if not (self._listeners and self._changes):
+            return
+        bound = self._lag_bound()
+        if bound is None or self._changes.has_some(bound):
             changes = self.drain()
             for listener in tuple(self._listeners):
                 listener(changes)
@@ -142,7 +156,10 @@ class EmbeddedOutput(Output):
 
     def contents(self) -> list[Updates]:
         """Return all updates so far, at the times that can still be distinguished."""
-        self.db.settle()
+        if self.db.completion.lags:
+            self.db.worker.run_dataflow(self._dataflow)  # so that the trace holds exactly the delivered changes
+        else:
+            self.db.settle()
         installed = self._installed
         if installed is None and self._changes.was_read:
             raise InputError(
@@ -182,13 +199,38 @@ class EmbeddedOutput(Output):
         return self._dataflow.operators[-1].frontier(0)
 
     @property
+    def complete_through(self) -> int | None:
+        self._check()
+        if self.db.config.coordinates != 1:
+            return None
+        if not self.db.completion.lags:
+            self.db.settle()
+        epoch = self.db.completion.complete_through(self._dataflow)
+        return epoch if epoch >= 0 else None
+
+    def wait(self, time: Any = None) -> None:
+        self._check()
+        if self.db.config.coordinates != 1:
+            self.db.settle()
+            return
+        epoch = self.db.epoch - 1 if time is None else self.db.as_time(time)[0]
+        if epoch >= self.db.epoch:
+            raise TimeNotReached(
+                f"{self.name} cannot complete {epoch}",
+                detail=f"The clock is at {self.db.epoch}.",
+                hint="Call db.advance() first.",
+            )
+        self.db.completion.wait_for(self._dataflow, epoch)
+        self._check()
+
+    @property
     def ended(self) -> bool:
         return self._dataflow.dropped and not self._dataflow.retired
 
     def error(self) -> KpgError | None:
         if self._dataflow.failure is not None:
             return self._dataflow.failure
-        if self.ended or self._errors is None or self.db.sealed is None:
+        if self.ended or self._errors is None or (self.db.sealed is None and not self.db.completion.lags):
             return None
         try:
             self._check_errors(self._errors)
@@ -199,9 +241,14 @@ class EmbeddedOutput(Output):
     def _check_errors(self, errors: InstalledArrangement) -> None:
         if not errors.handle.batches(None):  # as usual
             return
-        assert self.db.sealed is not None
-        time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
-        check_errors(self.db, self.name, errors, time)
+        bound = self._lag_bound()
+        if bound is not None:
+            time: Time = (bound,)
+        else:
+            assert self.db.sealed is not None
+            time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
+        if time >= (0,):
+            check_errors(self.db, self.name, errors, time)
 
     def explain(self) -> str:
         from kpg.api.explain_dataflow import explain_dataflow

@@ -40,15 +40,9 @@ def check_readable(
 
     `since` replaces the since of the arrangement, for a reader that holds an earlier one.
     """
-    db.settle()
+    time = _time_to_read(db, installed, as_of)
     if installed.dataflow.failure is not None:
         raise installed.dataflow.failure
-    if as_of is None:
-        if db.sealed is None:
-            raise TimeNotReached("nothing is complete yet", hint="Call db.advance() first.")
-        time = next(element for element in db.sealed if not db.time.beyond(element))
-    else:
-        time = db.as_time(as_of)
     if installed.frontier().beyond(time):
         raise TimeNotReached(
             f"{installed.name} is not complete at {show_time(time)} yet",
@@ -65,6 +59,24 @@ def check_readable(
     if installed.errors is not None:
         check_errors(db, installed.name, installed.errors, time)
     return time
+
+
+def _time_to_read(db: EmbeddedDatabase, installed: InstalledArrangement, as_of: Any) -> Time:
+    """Return the time to read at: `as_of`, or else the newest that the arrangement has completed; wait for it."""
+    time = None if as_of is None else db.as_time(as_of)
+    completion, dataflow = db.completion, installed.dataflow
+    if completion.lags and db.config.coordinates == 1 and db.epoch > 0:
+        if time is None:
+            return (completion.newest(dataflow),)
+        if time[0] < db.epoch:
+            completion.wait_for(dataflow, time[0])
+        return time
+    db.settle()
+    if dataflow.failure is None and time is None and db.sealed is None:
+        raise TimeNotReached("nothing is complete yet", hint="Call db.advance() first.")
+    if time is not None or db.sealed is None:
+        return time or (0,) * db.config.coordinates
+    return next(element for element in db.sealed if not db.time.beyond(element))
 
 
 def check_errors(db: EmbeddedDatabase, name: str, errors: InstalledArrangement, time: Time) -> None:

@@ -4,7 +4,8 @@
     db.transact(fill, origin=(s, n))    batch n of writer s: if it was applied before, nothing happens
 
 Transactions that wait for the same db share an epoch, and on disk a frame: `perform` executes them together. An error
-in one fails only that one. If the epoch cannot be written, all of them fail and none takes effect.
+in one fails only that one. If the epoch cannot be written, all of them fail and none takes effect. Where answers may
+lag (kpg.api.completion), a transaction is done when it is durable; otherwise when all answers include it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def perform(db: EmbeddedDatabase, transactions: Sequence[TransactionRequest]) ->
     origins = {transaction.origin: None for transaction in filled if transaction.origin is not None}
     try:
         is_new = any(transaction.origin is None or transaction.origin not in db.applied for transaction in filled)
-        epoch = db.advance(origins=tuple(origins)) if is_new else db.epoch - 1
+        epoch = db.advance(origins=tuple(origins), wait=not db.completion.lags) if is_new else db.epoch - 1
     except BaseException as error:
         db.pending.restore(start, db.time)
         for transaction in filled:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from kpg.api.changes import in_time_order
 from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.schema import Schema
-from kpg.columns.selection import reorder_lanes
+from kpg.columns.selection import keep, reorder_lanes
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates
 from kpg.config import CHANGES_LIMIT
 from kpg.trace.handle import TraceHandle
@@ -73,15 +73,31 @@ class UnreadChanges:
         parts += [Updates(part.data, last, -part.diffs) for part in self._parts]
         return [consolidate_all(parts), *self._parts] if parts else []
 
-    def drain(self) -> Updates:
-        """Return all changes since this was last called, in the reader's order of columns."""
-        parts, self._parts, self._rows = self._all_parts(), [], 0
+    def drain(self, through: int | None = None) -> Updates:
+        """Return all changes since this was last called, in the reader's order of columns.
+
+        With `through`, changes at later epochs stay; an answer that lags has not completed them.
+        """
+        if through is not None and not self.has_some(through):
+            return no_updates(self.schema.width, self._coordinates)
+        parts, later = self._all_parts(), []
+        if through is not None:
+            parts, later = split_at(parts, through)
+        self._parts, self._rows = later, sum(map(len, later))
         self._limit, self._left_to_trace = CHANGES_LIMIT, None
         changes = concatenate(parts) if parts else no_updates(self.schema.width, self._coordinates)
         if not self.was_read and len(parts) > 1:  # the initial content arrives in batches that may cancel each other
             changes = in_time_order(consolidate(changes))
         self.was_read = True
         return self.in_reading_order(changes)
+
+    def has_some(self, through: int) -> bool:
+        """Return whether there are changes at or before an epoch."""
+        if self._left_to_trace is not None:  # all or none: the trace does not separate completed changes from others
+            assert self.trace is not None
+            upper = self.trace.spine.upper
+            return int(self._left_to_trace[0, 0]) <= through and all(time[0] <= through + 1 for time in upper)
+        return any(int(part.times[0].min()) <= through for part in self._parts)
 
     def parts(self) -> list[Updates]:
         """Return the buffered changes, in the order of columns in which they were delivered."""
@@ -94,3 +110,18 @@ class UnreadChanges:
 
     def __bool__(self) -> bool:
         return bool(self._parts) or self._left_to_trace is not None
+
+
+def split_at(parts: list[Updates], through: int) -> tuple[list[Updates], list[Updates]]:
+    """Return the updates at epochs up to `through`, and the later ones."""
+    early, late = [], []
+    for part in parts:
+        is_early = part.times[0] <= through
+        if is_early.all():
+            early.append(part)
+        elif not is_early.any():
+            late.append(part)
+        else:
+            early.append(keep(part, is_early))
+            late.append(keep(part, ~is_early))
+    return early, late

@@ -194,7 +194,7 @@ class ClusterDatabase(Database):
         """Return the beginning of time: a lower bound, since only the workers know how far they have compacted."""
         return Frontier.start(self.config.coordinates)
 
-    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
+    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = (), wait: bool = True) -> None:
         with self.coordinator.lock:
             self.check()
             frontier = self._frontier_ahead(time)
@@ -237,6 +237,10 @@ class ClusterDatabase(Database):
     def settle(self) -> None:
         self.outputs.release_abandoned()
         self.ask(SettleCommand())
+
+    def work(self, seconds: float = 0.01) -> bool:
+        """Return False: an advance waits until the workers have completed all answers."""
+        return False
 
     def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
         """Return False: workers use their quiet moments by themselves."""

@@ -23,6 +23,8 @@ from kpg.progress.summary import Summary, identity
 from kpg.progress.tracker import Tracker
 
 if TYPE_CHECKING:
+    from kpg.dataflow.fair_shares import ReadyOperator
+    from kpg.dataflow.pausable_step import PausableStep
     from kpg.dataflow.worker import Worker
 
 
@@ -63,6 +65,11 @@ class Dataflow:
         self.failure: KpgError | None = None
         self.dropped = False
         self.readers: list[Dataflow] = []  # the dataflows that import from this one
+        self.ready: list[ReadyOperator] = []  # a heap of its operators, while the worker runs in slices
+        self.paused_step: PausableStep | None = None
+        self.used_seconds = 0.0  # on the scale of kpg.dataflow.fair_shares
+        self.first_epoch = -1  # that its readers may ask for: the last one that was closed when it was installed
+        self.has_share = False  # whether it is among the busy dataflows there
         self.retired = False  # it ended because its inputs are closed and it has no readers
         self._fed_early: list[tuple[Operator, Message]] | None = []  # before it is complete
         self._openings: list[tuple[int, Time]] = []
@@ -179,6 +186,17 @@ class Dataflow:
             operator.set_events(events)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a step of it is paused or an operator is ready, while the worker runs in slices."""
+        return not self.dropped and (self.paused_step is not None or bool(self.ready))
+
+    def least_epoch(self) -> int | None:
+        """Return the first epoch that is not complete; None if nothing is in flight and all sources have ended."""
+        epochs = [time[0] for frontier in self.tracker.source_frontiers() for time in frontier.elements]
+        epochs += self.tracker.epochs_in_flight()
+        return min(epochs, default=None)
+
+    @property
     def is_finished(self) -> bool:
         """Whether its sources are closed, nothing is in flight, and no operator keeps a trace with readers."""
         if not (self.tracker.is_closed and self.tracker.is_idle):
@@ -190,6 +208,10 @@ class Dataflow:
         if self.dropped:
             return
         self.dropped = True
+        if self.paused_step is not None:
+            self.paused_step.stop()
+            self.paused_step = None
+        self.ready.clear()
         if self.events is not None:
             self.events.removed.append(self.entity)
             self.events.removed += [operator.entity for operator in self.operators]

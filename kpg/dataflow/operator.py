@@ -60,6 +60,7 @@ class Operator(ABC):
         self.scheduled = False
         self.in_idle_queue = False
         self._current: list[Time] = []  # the times of the messages of this step
+        self._taken: list[tuple[int, Times]] = []  # the input location and the times of each of these messages
         self._is_cyclic: bool | None = None
 
     @abstractmethod
@@ -155,10 +156,12 @@ class Operator(ABC):
         self.queues = [[] for _ in inputs]
         update = self.dataflow.tracker.update
         current: list[Time] = []
+        taken = self._taken = []
         for index, messages in enumerate(inputs):
             if messages:
                 location, summary = self.input_locations[index], self.dataflow.internal[self.index][index]
                 for message in messages:
+                    taken.append((location, message.times))
                     for time in message.times:
                         update(location, time, -1)
                         current.append(time if summary.is_identity else summary.apply(time))
@@ -166,6 +169,20 @@ class Operator(ABC):
         again = self.step(inputs)
         self._current = []
         return again
+
+    def give_messages_back(self) -> None:
+        """Count the messages of this step as unread: the step pauses, and no frontier may pass them."""
+        self._count_taken(1)
+
+    def take_messages_again(self) -> None:
+        """Count the messages of this step as read again: the step continues."""
+        self._count_taken(-1)
+
+    def _count_taken(self, difference: int) -> None:
+        update = self.dataflow.tracker.update
+        for location, times in self._taken:
+            for time in times:
+                update(location, time, difference)
 
     def _check(self, times: Times) -> None:
         if times is self.held:

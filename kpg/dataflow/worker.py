@@ -3,7 +3,8 @@
 A worker steps the scheduled operators in the order of dataflows, and within a dataflow in the order of construction. A
 dataflow comes after the dataflows it reads, so an operator usually steps once for all messages of a transaction. When
 no operator is scheduled, the worker exchanges progress with its peers. Then it schedules each operator that holds a
-time which the frontier has passed.
+time which the frontier has passed. `run` does all work in this order; `run_slice` works for a limited time and divides
+it fairly among dataflows (kpg.dataflow.sliced_run).
 Cost: nothing for operators and dataflows without work.
 """
 
@@ -19,8 +20,10 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.memory_budget import Check, budget
 from kpg.dataflow.clock import Clock
+from kpg.dataflow.fair_shares import ReadyOperator
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
+from kpg.dataflow.sliced_run import SlicedRun
 from kpg.dataflow.transport import DataFrame, FailureFrame, Frame, NoPeers, ProgressFrame, Transport
 from kpg.errors import KpgError
 from kpg.events import Events
@@ -48,7 +51,8 @@ class Worker:
         self.steps = 0
         self.current: Operator | None = None  # the operator that is being stepped
         self.cleanup_due = False  # an input was closed, and operators have not released unneeded state yet
-        self._ready: list[tuple[int, int, Operator]] = []
+        self._ready: list[ReadyOperator] = []
+        self._slices = SlicedRun(self)
         self._idle_queue: deque[Operator] = deque()
         self._next_id = 0
         self._completed = 0  # the number of dataflows built so far
@@ -72,7 +76,7 @@ class Worker:
             dataflow.start()
         except BaseException:
             dataflow.release()
-            self._ready = [entry for entry in self._ready if entry[2].dataflow is not dataflow]
+            self._ready = [ready for ready in self._ready if ready[2].dataflow is not dataflow]
             heapq.heapify(self._ready)
             raise
         self.dataflows[dataflow.id] = dataflow
@@ -105,6 +109,27 @@ class Worker:
             order = operator.dataflow.order * MAX_OPERATORS + operator.index + (LATER if later else 0)
             heapq.heappush(self._ready, (order, id(operator), operator))
 
+    def take_ready(self) -> list[ReadyOperator]:
+        """Remove and return the scheduled operators, to step them in another order."""
+        ready, self._ready = self._ready, []
+        return ready
+
+    def run_slice(self, seconds: float) -> bool:
+        """Step for about this long, in fair shares. Return False if nothing is left to do for now."""
+        if self.guard is None:
+            return self._slices.work(seconds)
+        with budget(self.guard):
+            return self._slices.work(seconds)
+
+    def run_dataflow(self, dataflow: Dataflow) -> None:
+        """Do all work of one dataflow that is ready, before that of others."""
+        self._slices.work_on(dataflow)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operator is scheduled or a step is paused."""
+        return bool(self._ready) or bool(self._slices.shares)
+
     def step(self) -> bool:
         """Step one operator, or exchange progress. Return False if nothing is left to do for now."""
         if self._ready:
@@ -115,8 +140,12 @@ class Worker:
                 with budget(self.guard):
                     self._run(operator)
             return True
+        return self.find_work()
+
+    def find_work(self) -> bool:
+        """Exchange progress, and schedule operators that wait for it. Return whether there is work now."""
         busy = self.exchange() | self.wake()
-        if self.cleanup_due and not busy:
+        if self.cleanup_due and not busy and not self.is_busy:
             self._clean_up()
         return busy
 
@@ -131,35 +160,41 @@ class Worker:
             self._clean_up()
 
     def _run_until_idle(self) -> None:
+        if self._slices.shares:
+            self._slices.finish()
         while self._ready or self.exchange() | self.wake():
             while self._ready:
                 self._run(heapq.heappop(self._ready)[2])
 
     def _run(self, operator: Operator) -> None:
         operator.scheduled = False
-        dataflow = operator.dataflow
-        if dataflow.dropped:
+        if operator.dataflow.dropped:
             return
+        if self.attempt(operator, operator.run) and not operator.dataflow.dropped:
+            self.schedule(operator, later=True)
+
+    def attempt(self, operator: Operator, step: Callable[[], bool | None]) -> bool | None:
+        """Return the result of a step or a part of one; if it fails, end the dataflow and return False."""
+        dataflow = operator.dataflow
         self.steps += 1
         self.current = operator
         events = dataflow.events
         try:
             if events is None:
-                again = operator.run()
+                again = step()
             else:
                 began = perf_counter_ns()
-                again = operator.run()
+                again = step()
                 events.steps += (operator.entity, began, perf_counter_ns() - began)
             if self.guard is not None:
                 self.guard(0)  # only the dataflow that exceeds a limit is dropped
         except KpgError as error:
             self.fail(dataflow, error)
-            return
+            return False
         except BaseException as error:  # a defect of kpg, or Ctrl-C: the step is half done and cannot be repeated
             self.fail(dataflow, KpgError(f"{dataflow.name} was stopped in {operator.name}: {type(error).__name__}"))
             raise
-        if again and not dataflow.dropped:
-            self.schedule(operator, later=True)
+        return again
 
     def wake(self) -> bool:
         """Schedule each operator that holds a time which the frontier has passed. Return whether there were any."""
@@ -240,7 +275,7 @@ class Worker:
     def is_settled(self) -> bool:
         """Return whether all workers have reached this one's clock and nothing before it is in flight anywhere."""
         now = self.clock.now
-        if self._ready or self.clock.frontier != now:
+        if self.is_busy or self.clock.frontier != now:
             return False
         for tracker in tuple(self.changed_trackers):
             if tracker.owner not in self.dataflows or not (tracker.counts or tracker.has_unsent):

@@ -3,6 +3,7 @@
 A huge output neither blocks the worker nor fills memory, because a step ends after about `SLICE_UPDATES` updates and
 the operators downstream reduce these first. An item holds the batches it reads and the times it may send at. Items are
 processed in the order in which they were added. Small slices at the same times are sent as one message.
+A worker that runs in slices of time gets smaller slices of output.
 """
 
 from __future__ import annotations
@@ -13,13 +14,20 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kpg.algebra.frontier import minimal
+from kpg.columns.pause_points import can_pause
 from kpg.columns.updates import Updates, concatenate
 from kpg.dataflow.operator import Times
 
 SLICE_UPDATES = 1 << 20  # updates sent in one step, before other operators run
+SHORT_SLICE_UPDATES = 1 << 15  # the same where the worker runs in slices of time: about a millisecond of work
 LARGE_SLICE_UPDATES = 1 << 14  # from this size on, a message of its own is cheaper than a copy into a larger one
 
 Work = TypeVar("Work")
+
+
+def updates_per_step() -> int:
+    """Return the number of updates to send in one step."""
+    return SHORT_SLICE_UPDATES if can_pause() else SLICE_UPDATES
 
 
 @dataclass(slots=True)
@@ -55,7 +63,7 @@ class DeferredWork(Generic[Work]):
         self, next_slice: Callable[[Work, int], tuple[Updates | None, int]], send: Callable[[Updates, Times], None]
     ) -> None:
         """Do and send about one slice. `next_slice(work, budget)` returns updates, or None at the end, and the cost."""
-        budget = SLICE_UPDATES
+        budget = updates_per_step()
         parts: list[Updates] = []
         times: Times = ()
         while self._queue and budget > 0:

@@ -20,6 +20,7 @@ from kpg.columns.bind import BoundExpression
 from kpg.columns.exact_diffs import multiply_diffs
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.memory_budget import reserve
+from kpg.columns.pause_points import pause
 from kpg.columns.schema import Schema, slots_of
 from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, concatenate, spread
@@ -310,7 +311,7 @@ class FlatMapStage:
         pending = [(0, len(updates))]
         while pending:
             start, stop = pending.pop()
-            reserve()
+            pause()
             try:
                 rows, data = self.function(np.ascontiguousarray(columns[:, start:stop]))
                 parts.append((rows + start, data))

@@ -182,6 +182,10 @@ class Tracker:
                     return False
         return True
 
+    def epochs_in_flight(self) -> list[int]:
+        """Return the epochs of all messages and capabilities, each at least once."""
+        return [time[0] for counts in self.counts.values() for time, count in counts.items() if count > 0]
+
     def has_passed(self, location: int, time: Time) -> bool:
         """Return whether nothing at or before `time` can arrive at `location` any more."""
         return not self.frontier(location).beyond(time)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.columns.memory_budget import reserve
+from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints
 from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_sums, read_levels, write_levels
 
@@ -66,7 +67,7 @@ class CodeSet:
         capacity = max(min(PART_CODES, int(matches.sum())), int(matches.max()))
         start = 0
         while start < len(left):
-            reserve()
+            pause()
             self._reserve(capacity)
             out = np.empty(capacity, np.int64)
             start, n = insert_sums(left, low, high, right, self._table, self._mask, out, start)

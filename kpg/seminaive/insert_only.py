@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kpg.columns.memory_budget import reserve
+from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints
 from kpg.errors import Overflow, TooManyRounds
 from kpg.kernels.code_sets import expand_ranges
@@ -108,7 +109,7 @@ class InsertOnlyFixpoint:
         while any(len(part) for parts in fresh for part in parts):
             rounds += 1
             self.check_rounds(rounds)
-            reserve()
+            pause()
             current = [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in fresh]
             fresh = [[] for _ in current]
             for relation, derived in enumerate(current):
@@ -319,7 +320,7 @@ class InsertOnlyFixpoint:
         carried = {name: column for name, column in solutions.ids.items() if name in live}
         for run, low, high in index.find(keys):
             for part, total in bounded_parts(low, high):
-                reserve()
+                pause()
                 lefts, rights = np.empty(total, np.int64), np.empty(total, np.int64)
                 expand_ranges(low[part], high[part], lefts, rights)
                 remaining = run.remaining(rights)

@@ -18,12 +18,15 @@ import numpy as np
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate_all, shrink_block
+from kpg.columns.pause_points import can_pause, pause
+from kpg.columns.selection import slice_updates
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import minimal_times, split_times
 from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
 MIN_UNSORTED_ROWS = 1 << 17  # fewer unsorted rows wait for the next seal: sorting them earlier would save little memory
+ROWS_PER_SORT = 1 << 15  # sorted at once if the computation may pause: a few milliseconds of work
 MAX_UNSORTED_RATIO = 4  # of unsorted rows to the run, where consolidation removed less than a quarter of the rows
 
 
@@ -156,9 +159,28 @@ def _sort_parts(parts: list[UnsealedPart]) -> Updates:
     """Return all updates of the parts in order. The list is emptied, so a large load is not in memory twice."""
     if all(part.consolidated for part in parts):
         return _merge_runs([part.updates for part in parts])
+    if can_pause() and sum([len(part.updates) for part in parts]) > ROWS_PER_SORT:
+        return _sort_in_pieces(parts)
     updates = [part.updates for part in parts]
     parts.clear()
     return consolidate_all(updates)
+
+
+def _sort_in_pieces(parts: list[UnsealedPart]) -> Updates:
+    """Return all updates of the parts in order, with pauses between sorts and merges of bounded size."""
+    runs = [part.updates for part in parts if part.consolidated]
+    unsorted = [part.updates for part in parts if not part.consolidated]
+    parts.clear()
+    piece: list[Updates] = []
+    while unsorted:
+        updates = unsorted.pop()
+        for start in range(0, len(updates), ROWS_PER_SORT):
+            piece.append(slice_updates(updates, start, min(start + ROWS_PER_SORT, len(updates))))
+            if sum(map(len, piece)) >= ROWS_PER_SORT // 2 or not unsorted:
+                runs.append(consolidate_all(piece))
+                piece = []
+                pause()
+    return _merge_runs(runs)
 
 
 def _merge_runs(runs: list[Updates]) -> Updates:

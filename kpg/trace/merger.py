@@ -17,6 +17,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.exact_diffs import MAX_MASS, digit_count, set_mass, total_mass, with_digits, without_digits
 from kpg.columns.output_buffer import allocate_block, release_unused
+from kpg.columns.pause_points import can_pause, pause
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import advance_times
 from kpg.kernels.consolidate_rows import is_uniform
@@ -25,6 +26,7 @@ from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 
 UNLIMITED = 1 << 62  # more fuel than any merge needs
+ROWS_PER_PAUSE = 1 << 15  # that a merge reads between two pauses: about a millisecond of work
 
 
 class _RunMerge:
@@ -86,12 +88,17 @@ class _RunMerge:
 
 def _run(a: Updates, b: Updates, frontier: Ints, lone: int) -> Updates:
     run_merge = _RunMerge(a, b, frontier, lone)
+    if can_pause():
+        left = len(a) + len(b)
+        while left > 0:
+            left -= max(1, run_merge.work(ROWS_PER_PAUSE))
+            pause()
     run_merge.work(UNLIMITED)
     return run_merge.finish()
 
 
 def merge_updates(a: Updates, b: Updates) -> Updates:
-    """Merge two sorted and consolidated runs without changing times."""
+    """Merge two sorted and consolidated runs without changing times. It pauses, so neither may be a shared trace's."""
     if a.data.shape[1] == 0 or b.data.shape[1] == 0:
         return a if b.data.shape[1] == 0 else b
     frontier = np.empty((0, a.times.shape[0]), np.int64)

@@ -12,6 +12,8 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import pyarrow as pa
+
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
@@ -32,6 +34,7 @@ from kpg.trace.merge_policy import IDLE_CALL_FUEL
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.api.contracts.installer_contract import Installer
+    from kpg.api.contracts.output_contract import Output
     from kpg.api.time_domain import TimeDomain
     from kpg.storage.named_readers import NamedReader
     from kpg.storage.record import Origin
@@ -87,17 +90,35 @@ class Database(Uncopyable, ABC):
         """The open epoch."""
         return self.time.elements[0][0] if self.time else -1
 
-    def advance(self, *, origins: tuple[Origin, ...] = ()) -> int:
-        """Make all pending rows one transaction; return its epoch, at which every answer is now complete."""
+    def advance(self, *, origins: tuple[Origin, ...] = (), wait: bool = True) -> int:
+        """Make all pending rows one transaction; return its epoch, at which every answer is now complete.
+
+        With wait=False it returns when the transaction is on disk if the db is durable. The answers are completed by
+        later reads that need them, by `answer.wait()`, `work()` and the next `advance()`.
+        """
         epoch = self.epoch
         if self.config.coordinates != 1:
             raise TimeTooEarly("advance() needs a single clock", hint="Use advance_to(time).")
-        self.advance_to(epoch + 1, origins=origins)
+        self.advance_to(epoch + 1, origins=origins, wait=wait)
         return epoch
 
     @abstractmethod
-    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = ()) -> None:
-        """Move the clock. When this returns, everything before `time` is complete, and on disk if the db is durable."""
+    def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = (), wait: bool = True) -> None:
+        """Move the clock. When this returns, everything before `time` is complete, and on disk if the db is durable.
+
+        With wait=False, answers may be complete later than that; see `advance`.
+        """
+
+    def read(self, *answers: Output, as_of: int | None = None) -> list[pa.Table]:
+        """Return the rows of several answers, all as of one time: by default the newest that all have completed."""
+        if as_of is None and self.config.coordinates == 1:
+            complete = [epoch for answer in answers if (epoch := answer.complete_through) is not None]
+            as_of = min(complete) if len(complete) == len(answers) and answers else None
+        return [answer.snapshot(as_of) for answer in answers]
+
+    @abstractmethod
+    def work(self, seconds: float = 0.01) -> bool:
+        """Work for about this long on answers that are not complete; return False when nothing is left to do."""
 
     @abstractmethod
     def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:

@@ -93,6 +93,19 @@ class Output(Uncopyable, Releasable):
         """Return the times at which the answer may still change."""
 
     @property
+    def complete_through(self) -> int | None:
+        """The last epoch that this answer has completed; None if there is none, or if times have several coordinates."""
+        frontier = self.frontier()
+        if self.db.config.coordinates != 1:
+            return None
+        open_epoch = min([self.db.epoch, *[time[0] for time in frontier]])
+        return open_epoch - 1 if open_epoch > 0 else None
+
+    def wait(self, time: Any = None) -> None:
+        """Wait until this answer is complete as of a time that the clock has passed, by default the last one."""
+        self.db.settle()
+
+    @property
     @abstractmethod
     def ended(self) -> bool:
         """Whether its dataflow has ended: released, or stopped by a failure."""

@@ -1,0 +1,71 @@
+"""Fair shares: which of the busy dataflows of a worker runs next.
+
+    the dataflow that has used the least time runs next
+
+A dataflow that becomes busy starts from its own used time, but at most HEAD_START_SECONDS below the least of the busy
+ones. So light work runs before heavy work, and a heavy dataflow still proceeds while light ones come and go.
+Cost: a heap operation for each choice and each operator.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+from kpg.dataflow.operator import Operator
+
+if TYPE_CHECKING:
+    from kpg.dataflow.graph import Dataflow
+
+HEAD_START_SECONDS = (
+    0.05  # work that a dataflow does before those that were busy already: more than a light query needs
+)
+
+ReadyOperator = tuple[int, int, Operator]  # the order within the worker, a number that differs, the operator
+
+
+class FairShares:
+    """The busy dataflows of a worker, and the operators of each that are ready to step."""
+
+    def __init__(self) -> None:
+        self._busy: list[tuple[float, int, Dataflow]] = []
+        self._least = 0.0  # the used time of the dataflow that was chosen last
+
+    def __bool__(self) -> bool:
+        return bool(self._busy) and any(dataflow.is_busy for _, _, dataflow in self._busy)
+
+    def add(self, ready: ReadyOperator) -> None:
+        """Add an operator that is ready to step."""
+        dataflow = ready[2].dataflow
+        heapq.heappush(dataflow.ready, ready)
+        self._enter(dataflow)
+
+    def _enter(self, dataflow: Dataflow) -> None:
+        if not dataflow.has_share:
+            dataflow.has_share = True
+            dataflow.used_seconds = max(dataflow.used_seconds, self._least - HEAD_START_SECONDS)
+            heapq.heappush(self._busy, (dataflow.used_seconds, dataflow.id, dataflow))
+
+    def choose(self) -> Dataflow | None:
+        """Remove and return the busy dataflow that has used the least time, if there is one."""
+        while self._busy:
+            _, _, dataflow = heapq.heappop(self._busy)
+            dataflow.has_share = False
+            if dataflow.is_busy:
+                self._least = max(self._least, dataflow.used_seconds)
+                return dataflow
+        return None
+
+    def charge(self, dataflow: Dataflow, seconds: float) -> None:
+        """Add time to a dataflow that was chosen; it stays if it is still busy."""
+        dataflow.used_seconds += seconds
+        if dataflow.is_busy:
+            self._enter(dataflow)
+
+    def clear(self) -> list[Dataflow]:
+        """Remove and return all busy dataflows."""
+        busy = [dataflow for _, _, dataflow in sorted(self._busy, key=lambda entry: entry[1]) if dataflow.is_busy]
+        for _, _, dataflow in self._busy:
+            dataflow.has_share = False
+        self._busy.clear()
+        return busy
