@@ -5,10 +5,12 @@
     future = db.submit(lambda db: db.advance())       # does not wait
     await db.aio(lambda db: db.advance())             # waits without blocking the event loop
 
-Objects of the db stay on its thread. A caller holds a `Remote` of each, and its methods run on that thread, one after
-the other in the order of arrival. Functions that are passed in (`on_change`, the step of `iterate`, reducers) run on
-that thread too: they should be short, and hand long work to another thread. Plain values (tables, numbers, schemas,
-expressions) cross as they are. A call costs two thread switches, so insert many rows at a time.
+Objects of the db stay on its thread. A caller holds a `Remote` of each, and its methods run on that thread, in the order
+of arrival. A method that waits for an answer lets others run meanwhile, and so does long work, which is done in slices
+of SLICE_SECONDS. Functions given to `submit`, `run`, `aio` and `transact` run without interruption. Functions that are
+passed in (`on_change`, the step of `iterate`, reducers) run on that thread too: they should be short, and hand long work
+to another thread. Plain values (tables, numbers, schemas, expressions) cross as they are. A call costs two thread
+switches, so insert many rows at a time.
 
 While no call waits, the thread merges and compacts traces.
 """
@@ -20,6 +22,7 @@ import functools
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from inspect import isfunction
 from queue import SimpleQueue
 from types import TracebackType
@@ -37,12 +40,30 @@ from kpg.api.recursion import Recursion
 from kpg.api.transactions import TransactionRequest, as_origin
 from kpg.api.transactions import perform as perform_together
 from kpg.api.uncopyable import Uncopyable
+from kpg.api.waiting_requests import WaitingRequests
 from kpg.columns.expression import Expression
 from kpg.columns.functions import UserFunction, WhenBuilder
 from kpg.errors import Closed
 
 Result = TypeVar("Result")
-Work = tuple[Callable[[EmbeddedDatabase], Any], "Future[Any]"]
+SLICE_SECONDS = 0.002  # of work between two calls
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnerCall:
+    """A call for the thread of a db: a function, the future of its result, and the thread that waits for it."""
+
+    function: Callable[[EmbeddedDatabase], Any]
+    future: Future[Any]
+    session: int
+    interruptible: bool
+
+
+class NoCall:
+    """Stands for the absence of a call while the db is busy."""
+
+
+NO_CALL = NoCall()
 
 THREAD_BOUND = (
     Database,
@@ -62,12 +83,13 @@ class OwnerThread:
     """The thread that owns a db, and the queue of calls to execute there."""
 
     def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
-        self._queue: SimpleQueue[Work | TransactionRequest | None] = SimpleQueue()
+        self._queue: SimpleQueue[OwnerCall | TransactionRequest | None] = SimpleQueue()
         self._next_work: list[
-            Work | TransactionRequest | None
+            OwnerCall | TransactionRequest | None
         ] = []  # at most one: a call that `_more_transactions` took from the queue
         self._lock = threading.Lock()
         self._closed = False
+        self._requests = WaitingRequests()
         self._db: EmbeddedDatabase
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg", daemon=True)
@@ -80,8 +102,11 @@ class OwnerThread:
         """Whether the caller runs on this thread."""
         return threading.current_thread() is self._thread
 
-    def submit(self, function: Callable[[EmbeddedDatabase], Result]) -> Future[Result]:
-        """Queue `function(db)`; called on this thread itself, execute it immediately."""
+    def submit(self, function: Callable[[EmbeddedDatabase], Result], interruptible: bool = False) -> Future[Result]:
+        """Queue `function(db)`; called on this thread itself, execute it immediately.
+
+        An interruptible function lets others run while it waits for an answer.
+        """
         future: Future[Result] = Future()
         if self.is_current:
             perform(function, self._db, future)
@@ -89,7 +114,7 @@ class OwnerThread:
         with self._lock:
             if self._closed:
                 raise Closed("the db is closed")
-            self._queue.put((function, future))
+            self._queue.put(OwnerCall(function, future, threading.get_ident(), interruptible))
         return future
 
     def close(self, timeout_seconds: float | None = None) -> None:
@@ -103,6 +128,7 @@ class OwnerThread:
 
     def transact(self, transaction: TransactionRequest) -> Future[int]:
         """Queue a transaction, to execute with others that wait; called on this thread itself, execute it now."""
+        transaction.session = threading.get_ident()
         if self.is_current:
             perform_together(self._db, [transaction])
             return transaction.future
@@ -118,19 +144,38 @@ class OwnerThread:
         except BaseException as error:
             opened.set_exception(error)
             return
+        self._db.completion.requests = self._requests
         opened.set_result(None)
-        while (work := self._next()) is not None:
+        busy = False
+        while (work := self._next(busy)) is not None:
             if isinstance(work, TransactionRequest):
                 perform_together(self._db, [work, *self._more_transactions()])
-            else:
-                perform(work[0], self._db, work[1])
+            elif isinstance(work, OwnerCall):
+                call = functools.partial(perform, work.function, self._db, work.future)
+                self._requests.start(call, work.session, work.interruptible)
+                del call
             del work  # else the last call's objects would live until the next call
+            busy = self._work()
+        while self._requests and self._work():  # calls that were queued before the end
+            pass
+        self._requests.cancel_all(Closed("the db is closed"))
         self._db.close()
 
-    def _next(self) -> Work | TransactionRequest | None:
-        """Return the next call; do idle work while none waits."""
+    def _work(self) -> bool:
+        """OwnerCall for a slice if there is something to do, and continue calls that waited for it; return whether."""
+        completion = self._db.completion
+        if not (completion.unfinished or self._db.worker.is_busy or self._requests):
+            return False
+        busy = completion.work(SLICE_SECONDS)
+        self._requests.resume(idle=not busy)
+        return busy or bool(self._requests)
+
+    def _next(self, busy: bool) -> OwnerCall | TransactionRequest | NoCall | None:
+        """Return the next call; if none waits, NO_CALL while the db is busy, else wait for one and do idle work."""
         if self._next_work:
             return self._next_work.pop()
+        if busy:
+            return NO_CALL if self._queue.empty() else self._queue.get()
         while self._queue.empty() and self._db.idle(self._db.merge_policy.idle_fuel):
             pass
         return self._queue.get()
@@ -170,7 +215,7 @@ class Remote(Uncopyable):
 
     def _ask(self, function: Callable[[Any], Any]) -> Any:
         """Return the result of a function of the target."""
-        return self._owner.submit(lambda db: outward(self._owner, function(self._target))).result()
+        return self._owner.submit(lambda db: outward(self._owner, function(self._target)), True).result()
 
     def __getitem__(self, key: Any) -> Any:
         return self._ask(lambda target: target[key])
@@ -270,7 +315,7 @@ def function_of(owner: OwnerThread, function: Callable[..., Any]) -> Callable[..
     def call(*arguments: Any, **named: Any) -> Any:
         positional = [inward(owner, argument) for argument in arguments]
         keywords = {name: inward(owner, argument) for name, argument in named.items()}
-        return owner.submit(lambda db: outward(owner, function(*positional, **keywords))).result()
+        return owner.submit(lambda db: outward(owner, function(*positional, **keywords)), True).result()
 
     return call
 

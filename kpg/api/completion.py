@@ -44,6 +44,8 @@ class Completion:
     def leave_work(self, before: Frontier) -> None:
         """Record that the clock has moved on from `before`, and that slices do the work that follows from it."""
         self.unfinished, self._clock_before = True, before
+        if self.requests is not None and self._db.time:
+            self.requests.note_write(self._db.epoch - 1)
 
     def seal(self, before: Frontier) -> None:
         """Declare all times before the clock complete; it was at `before` when their work began."""
@@ -97,6 +99,8 @@ class Completion:
         """Seal everything before the clock: no work is left."""
         if self.unfinished:
             self.seal(self._clock_before)
+            if self.requests is not None:
+                self.requests.forget_writes(self._db.epoch - 1)
             self._pass_on(follow=True)
             self._db.work_when_idle(busy=True)
         elif self._db.changed:

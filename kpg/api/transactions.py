@@ -10,7 +10,7 @@ lag (kpg.api.completion), a transaction is done when it is durable; otherwise wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ class TransactionRequest:
 
     fill: Callable[[EmbeddedDatabase], Any]
     origin: Origin | None = None
+    session: Hashable = None  # that reads its own writes; None if answers never lag
     future: Future[int] = field(default_factory=Future)
 
 
@@ -56,7 +57,10 @@ def perform(db: EmbeddedDatabase, transactions: Sequence[TransactionRequest]) ->
         for transaction in filled:
             transaction.future.set_exception(error)
         return
+    requests = db.completion.requests
     for transaction in filled:
+        if requests is not None:
+            requests.note_write(epoch, transaction.session)
         transaction.future.set_result(epoch)
 
 

@@ -18,32 +18,32 @@ from contextlib import contextmanager
 from kpg.columns.memory_budget import reserve
 
 
-class _Running(threading.local):
+class _Turns(threading.local):
     """The function that lets others run, on this thread."""
 
     turn: Callable[[], None] | None = None
 
 
-_running = _Running()
+_turns = _Turns()
 
 
 @contextmanager
 def taking_turns(turn: Callable[[], None] | None) -> Iterator[None]:
     """Call a function at each pause of this thread in this block."""
-    before, _running.turn = _running.turn, turn
+    before, _turns.turn = _turns.turn, turn
     try:
         yield
     finally:
-        _running.turn = before
+        _turns.turn = before
 
 
 def can_pause() -> bool:
     """Return whether the computation on this thread may be left at a pause."""
-    return _running.turn is not None
+    return _turns.turn is not None
 
 
 def pause() -> None:
     """Raise if the computation exceeds its limits; let others run if it is their turn."""
     reserve()
-    if _running.turn is not None:
-        _running.turn()
+    if _turns.turn is not None:
+        _turns.turn()

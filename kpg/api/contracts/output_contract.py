@@ -94,7 +94,7 @@ class Output(Uncopyable, Releasable):
 
     @property
     def complete_through(self) -> int | None:
-        """The last epoch that this answer has completed; None if there is none, or if times have several coordinates."""
+        """The last epoch that this answer has completed; None if there is none, or if the db has no epochs."""
         frontier = self.frontier()
         if self.db.config.coordinates != 1:
             return None

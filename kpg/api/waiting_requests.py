@@ -1,0 +1,123 @@
+"""Requests to the thread of a db: one that waits for an answer lets the thread serve others meanwhile.
+
+    requests.start(function, session)    call a function; return when it has ended or waits
+    requests.wait(condition)             called in it: return when the condition holds, or no work is left
+    requests.resume(idle)                continue the requests whose condition holds; all, if the worker is idle
+    requests.cancel(session, error)      raise an error in all waiting requests of a session
+
+Each request has a stack of its own (a greenlet) on the same thread, so its code is a plain sequence of calls. State may
+have changed after a wait. A function that must see no change between its calls is started with `interruptible=False`:
+its waits do the work themselves, and other requests wait for it.
+
+A *session* is a client of the db: a thread or a connection. A read waits until its answer includes the last write of
+the same session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from greenlet import getcurrent, greenlet
+
+from kpg.errors import KpgError
+
+Condition = Callable[[], bool]
+
+
+@dataclass(slots=True, eq=False)
+class WaitingRequest:
+    """A request that has begun: its stack, its session, and the condition that it waits for."""
+
+    stack: greenlet
+    session: Hashable
+    interruptible: bool
+    condition: Condition | None = None
+
+
+class WaitingRequests:
+    """The requests of one db that have begun and not ended."""
+
+    def __init__(self) -> None:
+        self._current: WaitingRequest | None = None
+        self._waiting: list[WaitingRequest] = []
+        self._writes: dict[Hashable, int] = {}  # the last epoch that each session wrote
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    # Sessions
+
+    @property
+    def last_write(self) -> int:
+        """The last epoch that the session of the current request wrote; -1 if there is none."""
+        return -1 if self._current is None else self._writes.get(self._current.session, -1)
+
+    def note_write(self, epoch: int, session: Hashable = None) -> None:
+        """Record a write of a session, by default that of the current request."""
+        if session is None and self._current is not None:
+            session = self._current.session
+        if session is not None:
+            self._writes[session] = max(epoch, self._writes.get(session, -1))
+
+    def forget_writes(self, complete: int) -> None:
+        """Drop the records of writes that all answers include."""
+        if len(self._writes) and min(self._writes.values()) <= complete:
+            self._writes = {session: epoch for session, epoch in self._writes.items() if epoch > complete}
+
+    # Requests
+
+    def start(self, function: Callable[[], None], session: Hashable, interruptible: bool = True) -> None:
+        """Call a function, which must not raise; return when it has ended or waits."""
+        self._switch(WaitingRequest(greenlet(function), session, interruptible))
+
+    def _switch(self, request: WaitingRequest, error: KpgError | None = None) -> None:
+        outer, self._current = self._current, request
+        request.stack.parent = getcurrent()
+        try:
+            if error is None:
+                request.stack.switch()
+            else:
+                request.stack.throw(error)
+        finally:
+            self._current = outer
+        if not request.stack.dead:
+            self._waiting.append(request)
+
+    @property
+    def in_request(self) -> bool:
+        """Whether the caller runs in a request that may let others run."""
+        request = self._current
+        return request is not None and request.interruptible and request.stack is getcurrent()
+
+    def wait(self, condition: Condition) -> None:
+        """Let others run until a condition holds, or no work is left."""
+        request = self._current
+        assert request is not None and request.stack.parent is not None
+        if not condition():
+            request.condition = condition
+            request.stack.parent.switch()
+
+    def resume(self, idle: bool) -> None:
+        """Continue the requests whose condition holds, in the order in which they began to wait."""
+        waiting, self._waiting = self._waiting, []
+        for request in waiting:
+            if idle or (request.condition is not None and request.condition()):
+                self._switch(request)
+            else:
+                self._waiting.append(request)
+
+    def cancel(self, session: Hashable, error: KpgError) -> None:
+        """Raise an error in all waiting requests of a session."""
+        self._writes.pop(session, None)
+        self._cancel([request for request in self._waiting if request.session == session], error)
+
+    def cancel_all(self, error: KpgError) -> None:
+        """Raise an error in all waiting requests."""
+        self._cancel(list(self._waiting), error)
+
+    def _cancel(self, requests: list[WaitingRequest], error: KpgError) -> None:
+        for request in requests:
+            self._waiting.remove(request)
+            request.interruptible = False  # what it does to end must not wait for others
+            self._switch(request, error)
