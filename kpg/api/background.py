@@ -5,12 +5,12 @@
     future = db.submit(lambda db: db.advance())       # does not wait
     await db.aio(lambda db: db.advance())             # waits without blocking the event loop
 
-Objects of the db stay on its thread. A caller holds a `Remote` of each, and its methods run on that thread, in the order
-of arrival. A method that waits for an answer lets others run meanwhile, and so does long work, which is done in slices
-of SLICE_SECONDS. Functions given to `submit`, `run`, `aio` and `transact` run without interruption. Functions that are
-passed in (`on_change`, the step of `iterate`, reducers) run on that thread too: they should be short, and hand long work
-to another thread. Plain values (tables, numbers, schemas, expressions) cross as they are. A call costs two thread
-switches, so insert many rows at a time.
+Objects of the db stay on its thread. A caller holds a `Remote` of each, and its methods run on that thread, in the
+order of arrival. A method that waits for an answer lets others run meanwhile, and so does long work, which is done in
+slices of SLICE_SECONDS. Functions given to `submit`, `run`, `aio` and `transact` run without interruption. Functions
+that are passed in (`on_change`, the step of `iterate`, reducers) run on that thread too: they should be short, and hand
+long work to another thread. Plain values (tables, numbers, schemas, expressions) cross as they are. A call costs two
+thread switches, so insert many rows at a time.
 
 While no call waits, the thread merges and compacts traces.
 """
@@ -146,8 +146,7 @@ class OwnerThread:
             return
         self._db.completion.requests = self._requests
         opened.set_result(None)
-        busy = False
-        while (work := self._next(busy)) is not None:
+        while (work := self._next()) is not None:
             if isinstance(work, TransactionRequest):
                 perform_together(self._db, [work, *self._more_transactions()])
             elif isinstance(work, OwnerCall):
@@ -155,26 +154,23 @@ class OwnerThread:
                 self._requests.start(call, work.session, work.interruptible)
                 del call
             del work  # else the last call's objects would live until the next call
-            busy = self._work()
-        while self._requests and self._work():  # calls that were queued before the end
-            pass
+            self._work()
+        while self._requests:  # calls that were queued before the end
+            self._work()
         self._requests.cancel_all(Closed("the db is closed"))
         self._db.close()
 
-    def _work(self) -> bool:
-        """OwnerCall for a slice if there is something to do, and continue calls that waited for it; return whether."""
-        completion = self._db.completion
-        if not (completion.unfinished or self._db.worker.is_busy or self._requests):
-            return False
-        busy = completion.work(SLICE_SECONDS)
-        self._requests.resume(idle=not busy)
-        return busy or bool(self._requests)
+    def _work(self) -> None:
+        """Work for a slice if there is something to do, and continue calls that waited for it."""
+        if self._db.completion.has_work:
+            busy = self._db.completion.work(SLICE_SECONDS)
+            self._requests.resume(idle=not busy)
 
-    def _next(self, busy: bool) -> OwnerCall | TransactionRequest | NoCall | None:
+    def _next(self) -> OwnerCall | TransactionRequest | NoCall | None:
         """Return the next call; if none waits, NO_CALL while the db is busy, else wait for one and do idle work."""
         if self._next_work:
             return self._next_work.pop()
-        if busy:
+        if self._db.completion.has_work:
             return NO_CALL if self._queue.empty() else self._queue.get()
         while self._queue.empty() and self._db.idle(self._db.merge_policy.idle_fuel):
             pass

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kpg.api.waiting_requests import WaitingRequests
 
 WAIT_SLICE_SECONDS = 0.02  # of a caller that waits for an answer: nothing else can happen on its thread
+READ_WAIT_SECONDS = 1.0  # that a read waits for the last writes of other sessions: far longer than an answer needs
 FOLLOWER_SECONDS = 0.01  # between two calls of the followers while work goes on
 
 
@@ -40,6 +41,11 @@ class Completion:
     def lags(self) -> bool:
         """Whether answers may be complete to different times."""
         return self.requests is not None or self.unfinished
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a slice has something to do, or a request waits for one."""
+        return self.unfinished or self._db.worker.is_busy or bool(self.requests)
 
     def leave_work(self, before: Frontier) -> None:
         """Record that the clock has moved on from `before`, and that slices do the work that follows from it."""
@@ -64,13 +70,17 @@ class Completion:
         return (self._db.epoch if least is None else min(self._db.epoch, least)) - 1
 
     def newest(self, dataflow: Dataflow) -> int:
-        """Return the newest epoch to read; wait for the first answer, and for the last write of the same session."""
-        floor = min(self._db.epoch - 1, max(0, dataflow.first_epoch, self._session_floor()))
-        self.wait_for(dataflow, floor)
-        return self.complete_through(dataflow)
+        """Return the newest epoch to read; wait for the first answer, and for the last write of the same session.
 
-    def _session_floor(self) -> int:
-        return -1 if self.requests is None else self.requests.last_write
+        A request also waits for the writes of others, but not longer than a moment: the answer may lag.
+        """
+        last, requests = self._db.epoch - 1, self.requests
+        own = -1 if requests is None else requests.last_write
+        self.wait_for(dataflow, min(last, max(0, dataflow.first_epoch, own)))
+        if requests is not None and requests.is_serving and self.complete_through(dataflow) < last:
+            end = monotonic() + READ_WAIT_SECONDS
+            self.wait_until(lambda: dataflow.dropped or self.complete_through(dataflow) >= last or monotonic() >= end)
+        return self.complete_through(dataflow)
 
     def wait_for(self, dataflow: Dataflow, epoch: int) -> None:
         """Wait until a dataflow is complete through an epoch, or has ended."""

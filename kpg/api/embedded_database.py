@@ -135,6 +135,10 @@ class EmbeddedDatabase(Database):
     def sealed(self) -> Frontier | None:
         return self.completion.sealed
 
+    @property
+    def answers_lag(self) -> bool:
+        return self.completion.lags
+
     def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         self.check()
         transaction = TransactionRequest(fill, as_origin(origin))

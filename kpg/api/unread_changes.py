@@ -80,7 +80,7 @@ class UnreadChanges:
         """
         if through is not None and not self.has_some(through):
             return no_updates(self.schema.width, self._coordinates)
-        parts, later = self._all_parts(), []
+        parts, later = self._all_parts(), list[Updates]()
         if through is not None:
             parts, later = split_at(parts, through)
         self._parts, self._rows = later, sum(map(len, later))

@@ -85,6 +85,11 @@ class WaitingRequests:
             self._waiting.append(request)
 
     @property
+    def is_serving(self) -> bool:
+        """Whether the caller runs in a request."""
+        return self._current is not None and self._current.stack is getcurrent()
+
+    @property
     def in_request(self) -> bool:
         """Whether the caller runs in a request that may let others run."""
         request = self._current

@@ -3,9 +3,10 @@
     future = engine.run(lambda service: ...)     run a function on the engine's thread
     engine.take_when_changed(interest)           take the interest's next changes once, and pass them to `deliver`
 
-The thread alternates between requests and changes. It processes up to MAX_REQUESTS_PER_POLL requests, then takes
-changes, so that a burst of transactions becomes one consolidated step for subscribers. A failed request
-affects only its caller. While the queue is empty the thread merges and compacts.
+The thread alternates between requests, work and changes. It starts up to MAX_REQUESTS_PER_POLL requests, works for
+SLICE_SECONDS on answers that are not complete, continues the requests that waited for these, then takes changes. So a
+burst of transactions becomes one consolidated step for subscribers, and an expensive query of one client delays others
+by a slice. A failed request affects only its caller. While there is nothing to do the thread merges and compacts.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
+from kpg.api.background import SLICE_SECONDS
+from kpg.api.waiting_requests import WaitingRequests
 from kpg.errors import Closed, KpgError, TimeNotReached
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
 from kpg.service import Interest, Service
@@ -28,19 +33,29 @@ Result = TypeVar("Result")
 Work = Callable[[Service], Any]
 
 MAX_SLEEP_SECONDS: Final = 3600.0  # any request ends the sleep
+MAX_SWITCH_SECONDS: Final = 0.0005  # after which Python lets the thread of the connections run; its default is 5 ms
 LOGGER = logging.getLogger("kpg.server")
+
+
+class EngineRequest(NamedTuple):
+    """A function of the service, the future of its result, and the session that asks for it."""
+
+    work: Work
+    future: Future[Any]
+    session: Hashable
 
 
 class EngineThread:
     """Runs a service on a thread of its own."""
 
     def __init__(self, make: Callable[[], Service], deliver: Callable[[list[ChangePayload]], None]) -> None:
-        self._queue: SimpleQueue[tuple[Work, Future[Any]] | None] = SimpleQueue()
+        self._queue: SimpleQueue[EngineRequest | None] = SimpleQueue()
+        self._requests = WaitingRequests()
         self._deliver = deliver
         self._awaiting: dict[int, Interest] = {}  # interests to take changes of, when they have some
         self._failed: set[int] = set()  # interests with an error that was sent to the client
         self._served: set[int] = set()  # interests with a first payload that was sent to the client
-        self._timed_reads: list[tuple[int, int, float, Work, Future[Any]]] = []  # a heap by the time they wait for
+        self._timed_reads: list[tuple[int, int, float, EngineRequest]] = []  # a heap by the time they wait for
         self._order = itertools.count()
         self._lock = threading.Lock()
         self._closed = False
@@ -51,22 +66,28 @@ class EngineThread:
 
     # Called on any thread
 
-    def run(self, work: Callable[[Service], Result]) -> Future[Result]:
-        """Queue a function of the service."""
+    def run(self, work: Callable[[Service], Result], session: Hashable = None) -> Future[Result]:
+        """Queue a function of the service. One that waits for an answer lets others run meanwhile."""
         future: Future[Result] = Future()
         with self._lock:
             if self._closed:
                 raise Closed("the server is shutting down")
-            self._queue.put((work, future))
+            self._queue.put(EngineRequest(work, future, session))
         return future
 
-    def run_as_of(self, moment: int, timeout_seconds: float, work: Callable[[Service], Result]) -> Future[Result]:
-        """Queue a function that runs when a time is complete, and fails if that takes longer than the timeout."""
+    def run_as_of(
+        self, moment: int, timeout_seconds: float, work: Callable[[Service], Result], session: Hashable = None
+    ) -> Future[Result]:
+        """Queue a function that runs when a time is closed, and fails if that takes longer than the timeout."""
         future: Future[Result] = Future()
         deadline = time.monotonic() + timeout_seconds
-        entry = (moment, next(self._order), deadline, work, future)
+        entry = (moment, next(self._order), deadline, EngineRequest(work, future, session))
         self.run(lambda service: heapq.heappush(self._timed_reads, entry))
         return future
+
+    def cancel(self, session: Hashable) -> None:
+        """End the waiting requests of a session; called on the engine's thread."""
+        self._requests.cancel(session, Closed("the client has disconnected"))
 
     def take_when_changed(self, interest: Interest) -> None:
         """Take this interest's changes once, when there are any, and pass them to `deliver`."""
@@ -109,14 +130,18 @@ class EngineThread:
         except BaseException as error:
             opened.set_exception(error)
             return
+        service.db.completion.requests = self._requests
+        sys.setswitchinterval(min(MAX_SWITCH_SECONDS, sys.getswitchinterval()))
         opened.set_result(None)
         running = True
         while running:
             running = self._process_requests(service)
             self._run_timed_reads(service)
+            self._work(service)
             self._take_changes()
-        for *_, future in self._timed_reads:
-            fail(future, Closed("the server is shutting down"))
+        self._requests.cancel_all(Closed("the server is shutting down"))
+        for *_, request in self._timed_reads:
+            fail(request.future, Closed("the server is shutting down"))
         service.close()
         service.db.close()
 
@@ -124,15 +149,24 @@ class EngineThread:
         """Run some queued functions; return False after the last."""
         for count in range(MAX_REQUESTS_PER_POLL):
             try:
-                entry = self._queue.get_nowait() if count else self._wait(service)
+                request = self._queue.get_nowait() if count or service.db.completion.has_work else self._wait(service)
             except Empty:
                 return True
-            if entry is None:
+            if request is None:
                 return False
-            run_work(entry[0], service, entry[1])
+            self._start(request, service)
         return True
 
-    def _wait(self, service: Service) -> tuple[Work, Future[Any]] | None:
+    def _start(self, request: EngineRequest, service: Service) -> None:
+        self._requests.start(partial(run_work, request.work, service, request.future), request.session)
+
+    def _work(self, service: Service) -> None:
+        """Work for a slice, and continue the requests that waited for it."""
+        if service.db.completion.has_work:
+            busy = service.db.completion.work(SLICE_SECONDS)
+            self._requests.resume(idle=not busy)
+
+    def _wait(self, service: Service) -> EngineRequest | None:
         """Return the next queue entry; merge and compact while there is none."""
         while self._queue.empty() and service.db.idle(service.db.merge_policy.idle_fuel):
             pass
@@ -149,16 +183,15 @@ class EngineThread:
     def _run_timed_reads(self, service: Service) -> None:
         """Run the reads at times that are complete, and fail the reads that have passed their deadline."""
         while self._timed_reads and self._timed_reads[0][0] < service.time:
-            _, _, _, work, future = heapq.heappop(self._timed_reads)
-            run_work(work, service, future)
+            self._start(heapq.heappop(self._timed_reads)[3], service)
         now = time.monotonic()
         late = [entry for entry in self._timed_reads if entry[2] <= now]
         if late:
             self._timed_reads = [entry for entry in self._timed_reads if entry[2] > now]
             heapq.heapify(self._timed_reads)
-        for moment, *_, future in late:
+        for moment, *_, request in late:
             detail = f"The open time is {service.time}."
-            fail(future, TimeNotReached(f"time {moment} did not come", detail=detail, hint="Ask again later."))
+            fail(request.future, TimeNotReached(f"time {moment} did not come", detail=detail, hint="Ask again later."))
 
     def _take_changes(self) -> None:
         """Take the changes of all awaiting interests that have some."""
@@ -177,7 +210,9 @@ class EngineThread:
             return False
         fails = interest.error is not None
         failure_sent = interest.id in self._failed
-        return interest.id not in self._served or fails != failure_sent or (interest.waiting > 0 and not fails)
+        if interest.id not in self._served:
+            return fails or interest.ready
+        return fails != failure_sent or (interest.waiting > 0 and not fails)
 
 
 def fail(future: Future[Any], reason: KpgError) -> None:

@@ -82,9 +82,9 @@ class Hub:
 
         moment = getattr(request, "as_of", None)
         if moment is None:
-            return self.engine.run(work)
+            return self.engine.run(work, owner)
         return self.engine.run_as_of(
-            moment, self.limits.wait_seconds if timeout_seconds is None else timeout_seconds, work
+            moment, self.limits.wait_seconds if timeout_seconds is None else timeout_seconds, work, owner
         )
 
     async def query(self, request: requests.QueryRequest, holder: TokenHolder) -> QueryRows:
@@ -223,6 +223,7 @@ class ClientConnection:
         self.interests.clear()
 
         def drop(service: Service) -> None:
+            self.hub.engine.cancel(self.session.number)
             service.drop_owner(self.session.number)
             for interest in interests:
                 self.hub.engine.forget(interest)

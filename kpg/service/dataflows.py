@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kpg.algebra.order import Time
 from kpg.api.collection import Collection
 from kpg.api.trace_reads import read_rows
 from kpg.columns.exact_diffs import MAX_MASS, mass, sum_of
@@ -57,22 +56,40 @@ class MaintainedAnswer:
         self.interests: list[Interest] = []
         self._held = list(held)
         self._indexes: list[EmbeddedArrangement] = []
-        output.take_changes()  # earlier rows are read from the index when an interest joins
+        self._unserved: list[Interest] = []  # joined before the first answer was complete
+        if not output.db.answers_lag:
+            output.take_changes()  # earlier rows are read from the index when an interest joins
         output.on_change(self._push)
 
     # Interests
 
     def join(self, interest: Interest) -> None:
-        """Push the current rows to an interest, and each change from now on."""
+        """Push the rows to an interest when the answer is complete, and each change from then on."""
         self.users += 1
+        interest.follow(self.output, self._serve)
         interest.answer_error = self.error
-        self.interests.append(interest)
-        if self.output.db.sealed is not None:
-            interest.push_block(self.rows())
+        self._unserved.append(interest)
+        self._serve()
+
+    def _serve(self) -> bool:
+        """Push the rows to interests that have none yet. Return whether the first answer is complete."""
+        complete = is_complete(self.output)
+        if complete and self._unserved:
+            self.output.notify()  # changes up to now are for the interests that were served before
+            self._push_rows()
+        return complete
+
+    def _push_rows(self) -> None:
+        unserved, self._unserved = self._unserved, []
+        if unserved and self.output.complete_through is not None:
+            rows = self.rows()
+            for interest in unserved:
+                interest.push_block(rows)
+        self.interests += unserved
 
     def leave(self, interest: Interest) -> None:
         """Push nothing more to an interest."""
-        self.interests.remove(interest)
+        (self._unserved if interest in self._unserved else self.interests).remove(interest)
         self.release()
 
     def _push(self, changes: Changes) -> None:
@@ -80,15 +97,14 @@ class MaintainedAnswer:
         growth = sum_of(spread(updates.diffs, len(updates)))
         for interest in self.interests:
             interest.push(updates, 0, len(updates), growth)
+        self._push_rows()
 
     def rows(self) -> Updates:
-        """Return the rows as of the last closed time, with that time."""
-        db = self.output.db
-        assert db.sealed is not None
-        db.settle()
-        time: Time = db.sealed.elements[0]
-        data, counts = read_rows(self.output.readable(), self.output.schema, time, None)
-        return Updates(np.ascontiguousarray(data), constant(time), counts.reshape(1, -1))
+        """Return the rows as of the last time that the answer has completed, with that time."""
+        epoch = self.output.complete_through
+        assert epoch is not None
+        data, counts = read_rows(self.output.readable(), self.output.schema, (epoch,), None)
+        return Updates(np.ascontiguousarray(data), constant((epoch,)), counts.reshape(1, -1))
 
     def error(self) -> KpgError | None:
         """Return why the answer has no value now, if so."""
@@ -141,6 +157,12 @@ class MaintainedAnswer:
             self._held.clear()
 
 
+def is_complete(output: EmbeddedOutput) -> bool:
+    """Return whether an output has its first answer, or has ended."""
+    complete = output.complete_through if not output.ended else None
+    return output.ended or (-1 if complete is None else complete) >= output.dataflow.first_epoch
+
+
 class AnswerFilter:
     """A filter for one interest, on a maintained answer. It keeps no index of its rows."""
 
@@ -152,8 +174,10 @@ class AnswerFilter:
 
     def join(self, interest: Interest) -> None:
         """Push the current rows to the interest, and each change from now on."""
+        interest.follow(self.output, lambda: is_complete(self.output))
         interest.answer_error = self.output.error
-        self.output.db.settle()
+        if not self.output.db.answers_lag:
+            self.output.db.settle()
         self.output.on_change(lambda changes: interest.push_block(changes.updates))
         self.output.notify()
 
@@ -182,6 +206,7 @@ class TenantDataflow:
         self._held = list(held)
         self._tenants: dict[int, Interest] = {}  # by token, which is the id of the interest
         self._arguments: dict[int, dict[tuple[Any, ...], None]] = {}
+        self._joined: dict[int, int] = {}  # by token, the epoch of its first arguments
         output.on_change(self._route)
 
     @property
@@ -200,9 +225,17 @@ class TenantDataflow:
         """Add a tenant; its first rows arrive when the open time is closed."""
         self._tenants[interest.id] = interest
         self._arguments[interest.id] = {}
+        self._joined[interest.id] = self.parameters.db.epoch
+        interest.follow(self.output, lambda: self._has_joined(interest))
         interest.answer_error = self.error
         interest.before_take = self.flush
         self.add(interest, arguments)
+
+    def _has_joined(self, interest: Interest) -> bool:
+        """Close the time of a tenant's first arguments. Return whether the answer to them is complete."""
+        self.flush()
+        complete = self.output.complete_through
+        return complete is not None and complete >= min(self._joined[interest.id], self.parameters.db.epoch - 1)
 
     def add(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
         """Add arguments of a tenant; those it has already are ignored."""
@@ -227,6 +260,7 @@ class TenantDataflow:
         """Remove a tenant. The last one drops the dataflow."""
         del self._tenants[interest.id]
         removed = self._arguments.pop(interest.id)
+        del self._joined[interest.id]
         if not self._tenants:
             self._release()
         elif removed:
@@ -236,7 +270,7 @@ class TenantDataflow:
         """Close the open time if it holds arguments, so that their rows become visible."""
         db = self.parameters.db
         if self.parameters.name in db.pending:
-            db.advance()
+            db.advance(wait=not db.answers_lag)
 
     def _release(self) -> None:
         self.output.release()

@@ -86,6 +86,8 @@ class InterestRegistry:
         dataflow = self._dataflows.pop(interest.id)
         drain = self._drains.pop(interest.id, None)
         if drain is not None:
+            if self.answers.db.answers_lag:
+                drain.advance()  # with the writes of this session that the answer has not completed yet
             drain.close()
         interest.end()
         dataflow.leave(interest)

@@ -9,9 +9,9 @@ A one-shot query returns the rows of an answer as of a time. It uses the first t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from kpg.columns.updates import spread
 from kpg.errors import ProgramError, UndefinedName
 from kpg.query.explain_program import explain as explain_program
 from kpg.query.source_text import did_you_mean
-from kpg.service.dataflows import MaintainedAnswer
+from kpg.service.dataflows import MaintainedAnswer, TenantDataflow
 from kpg.service.languages import RuleText
 from kpg.service.limits import Limits
 from kpg.service.sharing import AnswerBuilder, ArgumentRow, Arguments, TenantBuilder, client_schema
@@ -35,6 +35,11 @@ from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.installed_arrangement import InstalledArrangement
+    from kpg.columns.schema import Schema
+    from kpg.columns.updates import Ints
+
+Read: TypeAlias = Callable[[], pa.Table]
 
 
 class OneShotQueries:
@@ -48,20 +53,7 @@ class OneShotQueries:
 
     def query(self, name: str, arguments: Arguments | None, as_of: int | None) -> pa.Table:
         """Return the rows of a rule or relation."""
-        if self.db.sealed is None:  # nothing was ever inserted: close the first, empty time
-            self.db.advance()
-        if arguments is None:
-            answer = self._maintained(name)
-            return self._read(answer or self.answers.build(name, False, self.answers.unique_label(name)), as_of)
-        columns, rows = self.tenants.rows(name, arguments)
-        table = self._look_up(name, columns, rows, as_of)
-        if table is not None:
-            return table
-        if self.answers.parameters(name) is None and (as_of is not None or name in self.answers.catalog.relations):
-            schema = client_schema(self.answers.relation(name))
-            encode(schema.select(columns), rows, self.db.symbols)  # raises if a value has the wrong type
-            return matching_rows(self.query(name, None, as_of), columns, rows)
-        return self._query_arguments(name, columns, rows, as_of)
+        return self._prepare(name, arguments, as_of)()
 
     def query_text(self, text: RuleText, arguments: Arguments | None, as_of: int | None) -> pa.Table:
         """Return the rows of the last rule of a text, without registering it."""
@@ -70,28 +62,50 @@ class OneShotQueries:
             hint = did_you_mean(name, self.answers.catalog.relations)
             raise UndefinedName(f"no relation is called {name!r}", hint=hint)
         with TemporaryText(self.answers, text):
-            return self.query(text.names[-1], arguments, as_of)
+            read = self._prepare(text.names[-1], arguments, as_of)
+        return read()  # may wait, when the names of the text are free again
+
+    def _prepare(self, name: str, arguments: Arguments | None, as_of: int | None) -> Read:
+        """Return a function that reads the answer and releases it; what must be built is built now."""
+        if self.db.epoch == 0:  # nothing was ever inserted: close the first, empty time
+            self.db.advance(wait=not self.db.answers_lag)
+        if arguments is None:
+            answer = self._maintained(name) or self.answers.build(name, False, self.answers.unique_label(name))
+            answer.users += 1
+            return partial(self._read, answer, as_of)
+        columns, rows = self.tenants.rows(name, arguments)
+        look_up = self._look_up(name, columns, rows, as_of)
+        if look_up is not None:
+            return look_up
+        if self.answers.parameters(name) is None and (as_of is not None or name in self.answers.catalog.relations):
+            schema = client_schema(self.answers.relation(name))
+            encode(schema.select(columns), rows, self.db.symbols)  # raises if a value has the wrong type
+            read = self._prepare(name, None, as_of)
+            return lambda: matching_rows(read(), columns, rows)
+        return self._build_for_arguments(name, columns, rows, as_of)
 
     def _maintained(self, name: str) -> MaintainedAnswer | None:
         """Return a maintained answer of a rule, if there is one."""
         answers = (self.answers.answers.get((name, reuse)) for reuse in (False, True))
         return next((answer for answer in answers if answer is not None and answer.living), None)
 
-    def _look_up(
-        self, name: str, columns: tuple[str, ...], rows: list[ArgumentRow], as_of: int | None
-    ) -> pa.Table | None:
-        """Return the rows from an index by these columns, if there is one."""
+    def _look_up(self, name: str, columns: tuple[str, ...], rows: list[ArgumentRow], as_of: int | None) -> Read | None:
+        """Return a function that reads the rows from an index by these columns, if there is one."""
         base = self.answers.catalog.relations.get(name)
         source = base.input if base is not None else self._maintained(name)
         installed = None if source is None else source.arranged_by(columns)
         if installed is None:
             return None
-        time = check_readable(self.db, installed, as_of)
         keys = wanted_keys(encode(installed.schema.select(columns), list(rows), self.db.symbols))
-        return to_table(self.db, installed, client_schema(self.answers.relation(name)), time, keys)
+        return partial(self._read_keys, installed.share(), client_schema(self.answers.relation(name)), keys, as_of)
+
+    def _read_keys(self, installed: InstalledArrangement, schema: Schema, keys: Ints, as_of: int | None) -> pa.Table:
+        try:
+            return to_table(self.db, installed, schema, check_readable(self.db, installed, as_of), keys)
+        finally:
+            installed.release()
 
     def _read(self, answer: MaintainedAnswer, as_of: int | None) -> pa.Table:
-        answer.users += 1
         try:
             table = answer.output.snapshot(as_of)
         finally:
@@ -100,22 +114,24 @@ class OneShotQueries:
         self.limits.check_rows(answer.relation.name, table.num_rows)
         return table if answer.relation.columns else table.select([])
 
-    def _query_arguments(
+    def _build_for_arguments(
         self, name: str, columns: tuple[str, ...], rows: list[ArgumentRow], as_of: int | None
-    ) -> pa.Table:
-        """Return the rows for some arguments, from a dataflow with one tenant that is dropped afterwards."""
+    ) -> Read:
+        """Return a function that reads the rows for some arguments, from a dataflow with one tenant."""
         if as_of is not None:
             raise ProgramError(f"{name} has parameters and cannot be answered as of a time", hint="Leave out as_of.")
         relation = self.answers.relation(name)
         interest = Interest(self.db, 0, name, relation.columns, client_schema(relation), None, self.limits)
-        dataflow = self.tenants.build(name, columns)
+        return partial(self._read_tenant, self.tenants.build(name, columns), interest, rows)
+
+    def _read_tenant(self, dataflow: TenantDataflow, interest: Interest, rows: list[ArgumentRow]) -> pa.Table:
         try:
             dataflow.join(interest, rows)
             changes = interest.take()
         finally:
             dataflow.leave(interest)
         counts = spread(changes.updates.diffs, len(changes))[0]
-        return changes.table.take(repeat_rows(name, np.arange(len(changes)).reshape(1, -1), counts)[0])
+        return changes.table.take(repeat_rows(interest.name, np.arange(len(changes)).reshape(1, -1), counts)[0])
 
 
 class TemporaryText:

@@ -187,12 +187,13 @@ class Service:
 
     def advance(self, to: int | None = None) -> int:
         """Close the open time, or all times before `to`; return the last closed time."""
+        wait = not self.db.answers_lag
         if to is None:
-            return self.db.advance()
+            return self.db.advance(wait=wait)
         while (scheduled := self._scheduled.next_time) is not None and scheduled < to:
-            self.db.advance_to(max(scheduled, self.time))
-            self.db.advance()
-        self.db.advance_to(max(to, self.time))
+            self.db.advance_to(max(scheduled, self.time), wait=wait)
+            self.db.advance(wait=wait)
+        self.db.advance_to(max(to, self.time), wait=wait)
         return to - 1
 
     @property

@@ -202,7 +202,7 @@ class AnswerBuilder:
     def flush(self) -> None:
         """Close the open time if building inserted rows: a query without atoms reads a constant row."""
         if self.db.pending:
-            self.db.advance()
+            self.db.advance(wait=not self.db.answers_lag)
 
     def unique_label(self, text: str) -> str:
         """Return a label that no other dataflow has."""

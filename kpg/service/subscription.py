@@ -110,6 +110,8 @@ class Interest:
         self.sharing = ""
         self.answer_error: Callable[[], Exception | None] = lambda: None  # set by the dataflow that serves it
         self.before_take: Callable[[], None] = lambda: None
+        self._ready: Callable[[], bool] = lambda: True
+        self._output: EmbeddedOutput | None = None
         self._db = db
         self._columns = columns
         self._schema = schema
@@ -128,10 +130,29 @@ class Interest:
         """The names and kinds of the columns."""
         return tuple((column.name, column.kind) for column in self._columns)
 
+    def follow(self, output: EmbeddedOutput, ready: Callable[[], bool]) -> None:
+        """Set the output that the changes come from, and the function that tells whether its first rows are here."""
+        self._output, self._ready = output, ready
+
+    @property
+    def ready(self) -> bool:
+        """Whether its first rows have arrived, if there are any."""
+        return self._ready()
+
     @property
     def upto(self) -> int:
-        """The open time: all changes at times before it have arrived."""
-        return self._db.epoch
+        """The first time that the answer has not completed: all changes at times before it have arrived."""
+        if self._output is None or self._output.ended or not self._db.answers_lag:
+            return self._db.epoch
+        return self._db.completion.complete_through(self._output.dataflow) + 1
+
+    def _catch_up(self) -> None:
+        """Wait until the changes include the first rows, and the last write of the same session."""
+        output = self._output
+        if output is not None and not output.ended and self._db.answers_lag and self._db.epoch > 0:
+            self._db.completion.newest(output.dataflow)
+            output.notify()
+            self._ready()
 
     @property
     def waiting(self) -> int:
@@ -200,6 +221,7 @@ class Interest:
         if self.ended:
             raise Closed(f"the interest in {self.name} has ended")
         self.before_take()
+        self._catch_up()
         if (error := self.error) is not None:
             raise error
         updates = self._copy_unread()

@@ -189,7 +189,7 @@ def test_a_light_answer_is_complete_before_a_heavy_one():
             light.wait()
             assert light.rows() == [(m, 1) for m in range(n + 1)]
             assert product.complete_through is None
-        assert db.read(light, product)[1].num_rows == 1_440_000, "one read waits for the first answer of both"
+        assert db.read_together(light, product)[1].num_rows == 1_440_000, "one read waits for the first answer of both"
         product.wait()
         assert product.complete_through == light.complete_through == 2
         assert product.snapshot().num_rows == 1_440_000

@@ -109,7 +109,12 @@ class Database(Uncopyable, ABC):
         With wait=False, answers may be complete later than that; see `advance`.
         """
 
-    def read(self, *answers: Output, as_of: int | None = None) -> list[pa.Table]:
+    @property
+    def answers_lag(self) -> bool:
+        """Whether answers may be complete to different times, so that writers need not wait for all of them."""
+        return False
+
+    def read_together(self, *answers: Output, as_of: int | None = None) -> list[pa.Table]:
         """Return the rows of several answers, all as of one time: by default the newest that all have completed."""
         if as_of is None and self.config.coordinates == 1:
             complete = [epoch for answer in answers if (epoch := answer.complete_through) is not None]
