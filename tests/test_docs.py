@@ -77,7 +77,7 @@ HELD = [
     kpg.Changes, kpg.Background,
 ]  # fmt: skip
 FOR_THE_ENGINE = {
-    "as_frontier", "as_time", "check", "horizon", "is_single_worker",  # Database
+    "answers_lag", "as_frontier", "as_time", "check", "horizon", "is_single_worker",  # Database
     "latest", "size",  # BaseRelation, Input
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 
 UNLIMITED = 1 << 62  # more fuel than any merge needs
-ROWS_PER_PAUSE = 1 << 15  # that a merge reads between two pauses: about a millisecond of work
+ROWS_PER_PAUSE = 1 << 14  # that a merge reads between two pauses: a millisecond of work or two
 
 
 class _RunMerge:
