@@ -11,8 +11,9 @@ slice, listeners get the changes at times that their own answer has completed; a
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.dataflow.graph import Dataflow
@@ -95,6 +96,13 @@ class Completion:
             return
         while not condition() and self.work(WAIT_SLICE_SECONDS):
             pass
+
+    def wait_for_future(self, future: Future[Any]) -> None:
+        """Wait for a future that others work on; in a request, let the thread serve others."""
+        if self.requests is None:
+            wait([future])
+        else:
+            self.requests.wait_for_future(future)
 
     def work(self, seconds: float) -> bool:
         """Work for about this long, and pass on the changes of completed times. Return whether work is left."""

@@ -16,7 +16,9 @@ the same session.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from typing import Any
 
 from greenlet import getcurrent, greenlet
 
@@ -33,18 +35,21 @@ class WaitingRequest:
     session: Hashable
     interruptible: bool
     condition: Condition | None = None
+    outside: bool = False  # whether it waits for something that the worker does not do
 
 
 class WaitingRequests:
     """The requests of one db that have begun and not ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, wake: Callable[[], object] = lambda: None) -> None:
+        self._wake = wake  # makes the thread resume requests; called on any thread
         self._current: WaitingRequest | None = None
         self._waiting: list[WaitingRequest] = []
         self._writes: dict[Hashable, int] = {}  # the last epoch that each session wrote
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        """Return whether a request waits for the worker."""
+        return any(not request.outside for request in self._waiting)
 
     # Sessions
 
@@ -103,11 +108,24 @@ class WaitingRequests:
             request.condition = condition
             request.stack.parent.switch()
 
+    def wait_for_future(self, future: Future[Any]) -> None:
+        """Let others run until a future is done, which other threads or processes work on."""
+        if not self.in_request:
+            wait([future])
+            return
+        request = self._current
+        assert request is not None and request.stack.parent is not None
+        request.outside, request.condition = True, future.done
+        future.add_done_callback(lambda done: self._wake())
+        while not future.done():
+            request.stack.parent.switch()
+        request.outside = False
+
     def resume(self, idle: bool) -> None:
         """Continue the requests whose condition holds, in the order in which they began to wait."""
         waiting, self._waiting = self._waiting, []
         for request in waiting:
-            if idle or (request.condition is not None and request.condition()):
+            if (idle and not request.outside) or (request.condition is not None and request.condition()):
                 self._switch(request)
             else:
                 self._waiting.append(request)

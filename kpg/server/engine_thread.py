@@ -50,7 +50,7 @@ class EngineThread:
 
     def __init__(self, make: Callable[[], Service], deliver: Callable[[list[ChangePayload]], None]) -> None:
         self._queue: SimpleQueue[EngineRequest | None] = SimpleQueue()
-        self._requests = WaitingRequests()
+        self._requests = WaitingRequests(lambda: self._queue.put(EngineRequest(do_nothing, Future(), None)))
         self._deliver = deliver
         self._awaiting: dict[int, Interest] = {}  # interests to take changes of, when they have some
         self._failed: set[int] = set()  # interests with an error that was sent to the client
@@ -165,6 +165,8 @@ class EngineThread:
         if service.db.completion.has_work:
             busy = service.db.completion.work(SLICE_SECONDS)
             self._requests.resume(idle=not busy)
+        else:
+            self._requests.resume(idle=False)
 
     def _wait(self, service: Service) -> EngineRequest | None:
         """Return the next queue entry; merge and compact while there is none."""
@@ -213,6 +215,10 @@ class EngineThread:
         if interest.id not in self._served:
             return fails or interest.ready
         return fails != failure_sent or (interest.waiting > 0 and not fails)
+
+
+def do_nothing(service: Service) -> None:
+    """Wake the engine's thread, which then continues requests."""
 
 
 def fail(future: Future[Any], reason: KpgError) -> None:

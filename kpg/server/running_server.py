@@ -10,11 +10,12 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.exit_order import end_at_exit
 from kpg.api.free_memory import default_limit
 from kpg.errors import InputError
@@ -58,8 +59,9 @@ class Settings:
     def open_service(self) -> Service:
         """Open the db and the service; called on the engine's thread, which owns them."""
         db = open_db(self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds)
+        assert isinstance(db, EmbeddedDatabase)
         functors = {} if self.functors is None else load_functors(self.functors)
-        return Service(db, limits=self.limits, sinks=self.sinks, functors=functors, wait=lambda future: wait([future]))
+        return Service(db, limits=self.limits, sinks=self.sinks, functors=functors, wait=db.completion.wait_for_future)
 
     def resolve_tokens(self) -> tuple[Tokens, str | None]:
         """Return the tokens, and a generated one that must be shown to the user."""
