@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import perf_counter_ns
 
 from kpg.algebra.frontier import Frontier
@@ -118,6 +118,9 @@ class Worker:
         """Step for about this long, in fair shares. Return False if nothing is left to do for now."""
         if self.guard is None:
             return self._slices.work(seconds)
+        self.current = None
+        with suppress(KpgError):
+            self.guard(0)  # time between slices is charged to no dataflow
         with budget(self.guard):
             return self._slices.work(seconds)
 
