@@ -36,8 +36,13 @@ class JoinGraph:
         return [self.owners(group) for group in self.classes]
 
     @cached_property
-    def _term_owners(self) -> list[int]:
+    def term_owners(self) -> list[int]:
+        """The set of relations that each term reads, as bits."""
         return [self.owners(columns_of(term)) for term in self.terms]
+
+    @cached_property
+    def _class_numbers(self) -> dict[Column, int]:
+        return {column: number for number, group in enumerate(self.classes) for column in group}
 
     @cached_property
     def _members(self) -> dict[int, list[tuple[Column, ...]]]:
@@ -54,6 +59,10 @@ class JoinGraph:
             bits |= 1 << self.owner(column)
         return bits
 
+    def class_of(self, column: Column) -> int:
+        """Return the number of the class that has a column."""
+        return self._class_numbers[column]
+
     def members(self, relations: int) -> list[tuple[Column, ...]]:
         """Return for each class its members in a set of relations."""
         if relations not in self._members:
@@ -67,7 +76,7 @@ class JoinGraph:
         """Return whether a class or term connects two sets of relations."""
         if any(bits & first and bits & second for bits in self._class_owners):
             return True
-        return any(bits & first and bits & second and not bits & ~(first | second) for bits in self._term_owners)
+        return any(bits & first and bits & second and not bits & ~(first | second) for bits in self.term_owners)
 
 
 def graph_of(join: BoundJoin, is_shared: Callable[[BoundRelation], bool]) -> JoinGraph:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from kpg.sql.lower.join_graph import JoinGraph
 from kpg.sql.lower.row_estimates import RowEstimates, share_of_term
 from kpg.sql.relational.scalars import Column
-from kpg.sql.rewrites.join_conditions import columns_of
 
 MAX_EXACT: Final = 9  # relations; the number of splits grows with 3 to the power of it
 
 MANY_TO_MANY_FACTOR: Final = 100.0  # rows of a join without a key on either side, if the sizes of tables are guesses
 
+KeyMembers = tuple[tuple[Column, ...], tuple[Column, ...]]  # of one class, the members of both sides of a join
 IsArranged = Callable[[int, frozenset[Column]], bool]  # whether a relation is arranged by some columns already
 
 
@@ -47,6 +47,15 @@ class JoinOrder:
     estimates: RowEstimates
     is_arranged: IsArranged
     best: dict[int, JoinTree] = field(default_factory=dict)
+    _shares: list[float] = field(init=False)  # of each term of the graph
+    _sizes: list[float | None] = field(init=False)  # of each class, the least table that has a key in it
+    _is_known: bool = field(init=False)  # whether all tables have rows, so that estimates are no guesses
+    _found: dict[tuple[str, int, frozenset[Column]], Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._shares = [share_of_term(term) for term in self.graph.terms]
+        self._is_known = all(map(self.estimates.is_known, self.graph.relations))
+        self._sizes = [self._size_of_class(group) for group in self.graph.classes]
 
     def tree(self) -> JoinTree:
         """Return the cheapest tree of all relations."""
@@ -67,10 +76,14 @@ class JoinOrder:
         for wanted in range(1, 1 << len(leaves)):
             splits = [(part, wanted ^ part) for part in _parts(wanted)]
             for first, second in splits:
-                if first in self.best and second in self.best and self.graph.is_connected(first, second):
-                    joined = self.join(self.best[first], self.best[second])
-                    if wanted not in self.best or joined.cost < self.best[wanted].cost:
-                        self.best[wanted] = joined
+                left, right = self.best.get(first), self.best.get(second)
+                if left is None or right is None or not self.graph.is_connected(first, second):
+                    continue
+                if wanted in self.best and left.cost + right.cost >= self.best[wanted].cost:
+                    continue  # the join only adds to it
+                joined = self.join(left, right)
+                if wanted not in self.best or joined.cost < self.best[wanted].cost:
+                    self.best[wanted] = joined
         found: list[JoinTree] = []
         rest = (1 << len(leaves)) - 1
         for relations in sorted(self.best, key=int.bit_count, reverse=True):
@@ -100,65 +113,77 @@ class JoinOrder:
         keys = self._keys(left, right)
         identified = tuple(self._is_identified(side, at, keys) for at, side in enumerate((left, right)))
         unique = (left.unique if identified[1] else 0) | (right.unique if identified[0] else 0)
-        rows = left.rows * right.rows / self._different_keys(left, right, any(identified))
-        for term in self.graph.terms:
-            owners = self.graph.owners(columns_of(term))
+        rows = left.rows * right.rows / self._different_keys(left, right, keys, any(identified))
+        for owners, share in zip(self.graph.term_owners, self._shares, strict=True):
             if not owners & ~both and owners & ~left.relations and owners & ~right.relations:
-                rows *= share_of_term(term)
-        cost = left.cost + right.cost + self._arranged(left, right) + self._arranged(right, left) + max(rows, 1.0)
+                rows *= share
+        arranged = sum(self._arranged(side, [pair[at] for pair in keys]) for at, side in enumerate((left, right)))
+        cost = left.cost + right.cost + arranged + max(rows, 1.0)
         return JoinTree(both, unique, max(rows, 1.0), cost, left, right)
 
-    def _is_identified(self, side: JoinTree, at: int, keys: Sequence[tuple[tuple[Column, ...], ...]]) -> bool:
+    def _is_identified(self, side: JoinTree, at: int, keys: Sequence[KeyMembers]) -> bool:
         """Return whether at most one row of a side has each key of a join."""
         return any(
-            side.unique >> relation & 1 and self.estimates.is_key(columns, self.graph.relations[relation])
+            side.unique >> relation & 1 and self._is_key(relation, columns)
             for relation, columns in self._by_owner([pair[at] for pair in keys])
         )
 
-    def _keys(self, left: JoinTree, right: JoinTree) -> list[tuple[tuple[Column, ...], tuple[Column, ...]]]:
+    def _is_key(self, relation: int, columns: frozenset[Column]) -> bool:
+        """Return whether no two rows of a relation are likely to have equal values in some columns; found once."""
+        place = ("key", relation, columns)
+        if place not in self._found:
+            self._found[place] = self.estimates.is_key(columns, self.graph.relations[relation])
+        return bool(self._found[place])
+
+    def _keys(self, left: JoinTree, right: JoinTree) -> list[KeyMembers]:
         pairs = zip(self.graph.members(left.relations), self.graph.members(right.relations), strict=True)
         return [(a, b) for a, b in pairs if a and b]
 
-    def _arranged(self, side: JoinTree, other: JoinTree) -> float:
-        """Return the number of rows of a side that have to be arranged for a join."""
+    def _arranged(self, side: JoinTree, keys: list[tuple[Column, ...]]) -> float:
+        """Return the number of rows of a side that have to be arranged for a join by some of its columns."""
         if side.left is None:
             number = side.relations.bit_length() - 1
-            columns = [mine[0] for mine, _ in self._keys(side, other)]
-            if columns and self.is_arranged(number, frozenset(columns)):
+            columns = frozenset(members[0] for members in keys)
+            place = ("arranged", number, columns)
+            if columns and place not in self._found:
+                self._found[place] = self.is_arranged(number, columns)
+            if columns and self._found[place]:
                 return 0.0
         return side.rows
 
-    def _different_keys(self, left: JoinTree, right: JoinTree, identified: bool) -> float:
+    def _different_keys(self, left: JoinTree, right: JoinTree, keys: Sequence[KeyMembers], identified: bool) -> float:
         """Return the guessed number of different keys of a join, by which the product of the rows is divided."""
-        keys = self._keys(left, right)
         number = 1.0
         for mine, theirs in keys:
             number *= self._values(mine, theirs)
-        for side, position in ((left, 0), (right, 1)):
+        for side, position in ((left, 0), (right, 1)) if len(keys) > 1 else ():
             for relation, columns in self._by_owner([pair[position] for pair in keys]):
-                if side.relations >> relation & 1 and self.estimates.is_key(columns, self.graph.relations[relation]):
-                    base = self._table_rows(relation, columns)
-                    number = min(number, base) if len(columns) > 1 else number
-        if not identified and not all(map(self.estimates.is_known, self.graph.relations)):
+                if len(columns) > 1 and side.relations >> relation & 1 and self._is_key(relation, columns):
+                    number = min(number, self._table_rows(relation, columns))
+        if not identified and not self._is_known:
             number /= MANY_TO_MANY_FACTOR
         return max(number, 1.0)
 
     def _values(self, mine: tuple[Column, ...], theirs: tuple[Column, ...]) -> float:
         """Return the guessed number of values of a class of equal columns: of a key, the rows of its table."""
-        group = next(group for group in self.graph.classes if mine[0] in group)
-        sizes = [
-            self._table_rows(self.graph.owner(column), frozenset({column}))
-            for column in group
-            if self.estimates.is_key(frozenset({column}), self.graph.relations[self.graph.owner(column)])
-        ]
-        if sizes:
-            return min(sizes)
+        size = self._sizes[self.graph.class_of(mine[0])]
+        if size is not None:
+            return size
         tables = [self._table_rows(self.graph.owner(column), frozenset({column})) for column in (*mine, *theirs)]
         return max(1.0, min(tables) / 2)
 
+    def _size_of_class(self, group: tuple[Column, ...]) -> float | None:
+        """Return the rows of the least table of which a member of a class is the key; None if there is none."""
+        owned = [(self.graph.owner(column), frozenset({column})) for column in group]
+        sizes = [self._table_rows(owner, column) for owner, column in owned if self._is_key(owner, column)]
+        return min(sizes, default=None)
+
     def _table_rows(self, relation: int, columns: frozenset[Column]) -> float:
-        node = self.graph.relations[relation]
-        return min(self.estimates.base_rows(column, node) for column in columns)
+        place = ("rows", relation, columns)
+        if place not in self._found:
+            node = self.graph.relations[relation]
+            self._found[place] = min(self.estimates.base_rows(column, node) for column in columns)
+        return float(self._found[place])
 
     def _by_owner(self, groups: list[tuple[Column, ...]]) -> list[tuple[int, frozenset[Column]]]:
         found: dict[int, set[Column]] = {}
