@@ -36,6 +36,7 @@ ROUNDS_OF_QUERIES = 3  # how often each query is installed
 BATCHES_PER_ARRIVAL = 10
 BATCH_ROWS = 1_000
 LOADED_BEFORE = 0.2  # the share of all rows that is there before the first query
+GROWING_TABLES = 3  # orders, partsupp and lineitem; the other tables are complete before
 STREAMED_SHARE = 0.08  # of all rows, at most, while queries arrive: partsupp is not complete before
 WITHOUT_LINEITEM = tuple(number for number in NUMBERS if "lineitem" not in columns_read(number))
 
@@ -46,6 +47,7 @@ class Served:
 
     installing: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # seconds, by query
     updating: list[float] = field(default_factory=list)  # seconds of each batch
+    by_table: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # of batches of one table
     memory: list[tuple[float, float]] = field(default_factory=list)  # arrivals so far, bytes of all arrangements
 
     def installs(self, *, lineitem: bool) -> list[float]:
@@ -53,12 +55,12 @@ class Served:
         return [s for n, seconds in self.installing.items() if (n not in WITHOUT_LINEITEM) == lineitem for s in seconds]
 
 
-def serve(run: Run, share: bool) -> Served:
-    """Let queries arrive and retire while rows stream in."""
+def serve(run: Run, share: bool, one_by_one: bool = False) -> Served:
+    """Let queries arrive and retire while rows stream in: in batches of all tables, or one row of a table at a time."""
     tables = load_tables(run.scale, columns_of_all())
     order = arrivals(run)
     stream = TpchStream(tables, columns_of_all())
-    size = streamed_rows(run, stream, len(order))
+    size = GROWING_TABLES if one_by_one else streamed_rows(run, stream, len(order))
     with warm_database(1) as db:
         session = TpchSession(db, stream, share)
         session.load(LOADED_BEFORE)
@@ -71,7 +73,8 @@ def serve(run: Run, share: bool) -> Served:
             if number not in session.active:
                 session.install(number)
             for _, batch in zip(range(run.fixed_rounds(BATCHES_PER_ARRIVAL)), batches, strict=False):
-                session.apply(batch)
+                for part in ([change] for change in batch) if one_by_one else [batch]:
+                    session.apply(part)
             session.served.memory.append((float(place), float(array_bytes(db))))
         session.check(run)
         return session.served
@@ -141,7 +144,10 @@ class TpchSession:
         insert_all(self.db, batch)
         began = perf_counter()
         self.db.advance()
-        self.served.updating.append(perf_counter() - began)
+        seconds = perf_counter() - began
+        self.served.updating.append(seconds)
+        if len(batch) == 1:
+            self.served.by_table[batch[0].table].append(seconds)
 
     def check(self, run: Run) -> None:
         """Compare the answers of the active queries with DuckDB's."""

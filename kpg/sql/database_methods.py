@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kpg.errors import ProgramError
-from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.catalog.definition_store import has_definitions
 from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.lower.plan_settings import using_settings
 from kpg.sql.parse.sql_statements import QueryStatement
-from kpg.sql.parse.statement_parser import parse_statements
 from kpg.sql.relational.relations import without_order
+from kpg.sql.session.bound_queries import bound_query
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.run_query import CatalogSources
-from kpg.sql.session.sql_session import session_of
+from kpg.sql.session.sql_session import parse_cached, session_of
 from kpg.sql.session.subscribe_changes import SqlSubscription
 
 if TYPE_CHECKING:
@@ -39,10 +38,10 @@ def collection_of(db: Database, text: str, values: Sequence[Any], parameters: Ma
     """Return the collection of a query."""
     session = session_of(db)
     catalog = session.catalog
-    parsed = parse_statements(text)
+    parsed = parse_cached(text, "query")
     if len(parsed) != 1 or not isinstance(parsed[0], QueryStatement) or parsed[0].as_of is not None:
         raise ProgramError("db.query takes one SELECT, VALUES, TABLE or WITH", hint="Use db.sql for other statements.")
-    query = without_order(bind_query(parsed[0].query, catalog, numbered(values) | dict(parameters)))
+    query = without_order(bound_query(catalog, parsed[0].query, numbered(values) | dict(parameters)))
     with using_settings(session.settings):
         return lower_query(db, query, CatalogSources(catalog))
 

@@ -43,7 +43,7 @@ from kpg.sql.relational.relations import (
 )
 from kpg.sql.rewrites.prune_columns import columns_read
 from kpg.sql.rewrites.push_filters import parents_of
-from kpg.sql.rewrites.rewrite_query import rewrite_query
+from kpg.sql.rewrites.rewritten_queries import rewritten
 from kpg.sql.rewrites.source_facts import QueryFacts, SourceFacts
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def lower_query(
     """
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
     facts = facts_of(sources, keys)
-    query = rewrite_query(without_order(query), facts)
+    query = rewritten(without_order(query), facts)
     relation = query.relation
     lowering = RelationLowering(
         db, sources, table, facts, parents_of(relation), columns_read(relation), recursion=recursion
@@ -102,17 +102,14 @@ def facts_of(sources: Mapping[str, Collection], keys: Mapping[str, tuple[str, ..
 
 
 class FactsOfSources(Mapping[str, SourceFacts]):
-    """Facts by the names of sources, found when they are asked for: a query reads few of them."""
+    """Facts by the names of sources, computed when they are asked for: a query reads few of them."""
 
     def __init__(self, sources: Mapping[str, Collection], keys: Mapping[str, tuple[str, ...]]) -> None:
         self._sources = sources
         self._keys = keys
-        self._found: dict[str, SourceFacts] = {}
 
     def __getitem__(self, name: str) -> SourceFacts:
-        if name not in self._found:
-            self._found[name] = _facts(self._sources[name], self._keys.get(name, ()))
-        return self._found[name]
+        return _facts(self._sources[name], self._keys.get(name, ()))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)

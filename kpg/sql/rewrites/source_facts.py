@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from kpg.sql.relational.relations import (
     Aggregate,
@@ -53,15 +54,22 @@ class SourceFacts:
         return self.key or ((self.first,) if self.first else ())
 
 
+NO_FACTS: Final = SourceFacts()
+
+
 @dataclass(frozen=True, slots=True)
 class QueryFacts:
     """Facts about the sources of a query."""
 
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
+    found: dict[str, SourceFacts] = field(default_factory=dict)  # what was asked for, by the names of sources
 
     def of(self, source: str) -> SourceFacts:
         """Return the facts about a source."""
-        return self.sources.get(source, SourceFacts())
+        found = self.found.get(source)
+        if found is None:
+            found = self.found[source] = self.sources.get(source, NO_FACTS)
+        return found
 
     def not_null(self, relation: BoundRelation) -> frozenset[Column]:
         """Return the columns of a relation that never hold null."""

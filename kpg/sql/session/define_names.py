@@ -32,6 +32,7 @@ from kpg.sql.parse.sql_statements import (
 from kpg.sql.relational.relations import Query, without_order
 from kpg.sql.relational.scalars import Column, ColumnValue
 from kpg.sql.session import sql_errors
+from kpg.sql.session.bound_queries import bound_query
 from kpg.sql.session.drop_names import collect_dependents, release_name
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import relations_read
@@ -259,7 +260,7 @@ def check_columns(catalog: DatabaseCatalog, statement: CreateTable, entry: Table
 def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
     """Add a view; a materialized one is installed."""
     name = str(statement.name)
-    ordered = bind_query(statement.query, catalog)
+    ordered = bound_query(catalog, statement.query)
     query = without_order(ordered)
     columns = view_columns(statement, query)
     order = order_of_reads(ordered, columns) if statement.materialized else ()

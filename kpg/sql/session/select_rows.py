@@ -1,6 +1,6 @@
 """SELECT, VALUES, TABLE and WITH: run a query once and return its rows in its order.
 
-Bound queries are cached by their text and the version of the catalog, since applications repeat theirs.
+Bound queries are kept by their texts (kpg/sql/session/bound_queries.py), since applications repeat theirs.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from kpg.errors import ProgramError
 from kpg.sql.bind.bind_context import Parameters
-from kpg.sql.bind.bind_statements import bind_query, bind_scalar
+from kpg.sql.bind.bind_statements import bind_scalar
 from kpg.sql.parse.sql_statements import QueryStatement, SyntaxTree
 from kpg.sql.relational.relations import Query
 from kpg.sql.session import sql_errors
+from kpg.sql.session.bound_queries import bound_query
 from kpg.sql.session.evaluate_rows import evaluate_one
 from kpg.sql.session.query_result import QueryResult, ResultColumn
 from kpg.sql.session.run_query import FetchedRows, fetch_query
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 def select(session: SqlSession, statement: QueryStatement, parameters: Parameters) -> QueryResult:
     """Carry out a query."""
-    query = bind_query(statement.query, session.catalog, parameters, standing=False)
+    query = bound_query(session.catalog, statement.query, parameters, standing=False)
     session.check_reads(query.relation)
     fetched = fetch_query(session.catalog, query, read_time(session, statement.as_of, parameters))
     return result_of(query, fetched)
