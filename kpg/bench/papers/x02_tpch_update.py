@@ -1,7 +1,7 @@
 """X2: how long does an update of ten active queries of TPC-H take, with and without shared arrangements?
 
-The queries arrive and retire in random order while rows stream in (`tpch_sessions`): one row at a time, round-robin among
-the tables, as in the paper, and in batches of 1,000 rows. The clock runs while a row or batch updates all active views.
+The queries arrive and retire in random order while rows stream in (`tpch_sessions`): one row at a time, round-robin
+among the tables, as in the paper, and in batches of 1,000 rows. The clock runs while a row or batch updates all views.
 Rows of lineitem, which no query shares, stand beside those of orders and partsupp.
 """
 
