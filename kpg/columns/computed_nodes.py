@@ -3,7 +3,8 @@
     total      function(*options, *lanes) -> lanes                             no row fails
     lanes      function(*options, *lanes) -> lanes, [(failed rows, reason), …]
     distinct   function(*options, *values) -> value, once for each distinct combination of values in a batch; a
-               ValueError fails the rows with its message as the reason
+               ValueError fails the rows with its message as the reason. Results of a single text column are kept by
+               symbol (kpg/columns/kept_results.py), so that later batches do not compute them again
     batches    function(*options, count, *columns) -> values, once for all distinct combinations of a batch; a column
                is a list of values, of one value for a constant; a ValueError fails all rows
     values     as distinct, also for null, which is None
@@ -36,6 +37,7 @@ from kpg.columns.decode_column import decode_list
 from kpg.columns.encode_column import empty_lane, encode_list
 from kpg.columns.expression import Apply
 from kpg.columns.expression_origin import Failure
+from kpg.columns.kept_results import KeptResults
 from kpg.columns.lane_values import NULL, is_null
 from kpg.columns.schema import Type
 from kpg.columns.symbols import Symbols
@@ -127,10 +129,14 @@ class VolatileNode(ComputedNode):
 class DistinctFunctionNode(ComputedNode):
     """A function of Python values, called once for each distinct combination of values in a batch."""
 
-    __slots__ = ()
+    __slots__ = ("_kept", "_text")
 
     def __init__(self, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope) -> None:
         super().__init__(expression, arguments, scope, strict=expression.kind != "values")
+        varying = [position for position, argument in enumerate(arguments) if argument.columns]
+        by_symbol = len(varying) == 1 and arguments[varying[0]].type.is_symbolic and self.type.lanes == 1
+        self._text = varying[0] if by_symbol else 0  # the argument that is not constant, if results are kept
+        self._kept = KeptResults(scope.symbols) if by_symbol else None
 
     def run(self, data: Ints) -> NodeResult:
         n = data.shape[1]
@@ -154,6 +160,21 @@ class DistinctFunctionNode(ComputedNode):
         return computed, first_code(codes, row_codes)
 
     def _apply(self, values: list[Ints]) -> NodeResult:
+        if self._kept is None or not self._kept.is_useful:
+            return self._compute(values)
+        ids = values[self._text]
+        computed, missing = self._kept.split(ids)
+        count = int(np.count_nonzero(missing))
+        if not count:
+            return computed, None
+        every = count == len(ids)
+        computed[missing], failed = self._compute(values if every else [_take(value, missing) for value in values])
+        codes = None if failed is None else _spread(missing, failed)
+        new = missing if codes is None else missing & (codes == 0)
+        self._kept.add(ids[new], computed[new])
+        return computed, codes
+
+    def _compute(self, values: list[Ints]) -> NodeResult:
         rows, inverse = distinct_rows(values, [argument.type for argument in self._arguments], self._scope.symbols)
         columns = [
             self._decode(argument, value if value.shape[-1] == 1 else value[..., rows])
@@ -210,6 +231,13 @@ class BatchFunctionNode(DistinctFunctionNode):
             codes[:] = self._code(str(error))
             return [None] * len(codes)
         return results
+
+
+def _spread(rows: Bools, codes: Ints) -> Ints:
+    """Return the codes of some rows as codes of all rows."""
+    spread = np.zeros(len(rows), np.int64)
+    spread[rows] = codes
+    return spread
 
 
 def _take(value: Ints, rows: Bools) -> Ints:

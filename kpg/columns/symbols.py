@@ -60,6 +60,7 @@ class Symbols:
         self._values: list[Any] = []  # by id; _FREE for a free id
         self._free: list[int] = []
         self._text_bytes = 0
+        self.generation = 0  # grows when ids are freed: until then, an id stands for one value
         self._held: weakref.WeakSet[SymbolHold] = weakref.WeakSet()
         self._order: Ints = np.empty(0, np.int64)  # the live ids except those in _unranked, sorted by value
         self._unranked: list[int] = []
@@ -269,6 +270,7 @@ class Symbols:
         dead = [id_ for id_ in np.flatnonzero(~live).tolist() if self._values[id_] is not _FREE]
         if not dead:
             return 0
+        self.generation += 1
         for id_ in dead:
             value = self._values[id_]
             self._values[id_] = _FREE
