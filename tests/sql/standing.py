@@ -15,7 +15,7 @@ from tests.sql.generated.tables import E, R, S, Table, U, filled
 from tests.sql.truth.twins import Twins
 
 TABLES = (R, S, U, E)
-SHARES = {1: 2, 2: 12}  # a standing view costs a tenth of a second, and more on two workers: fewer examples are tried
+SHARES = {1: 2, 2: 8}  # a standing view costs a tenth of a second, and more on two workers: fewer examples are tried
 
 
 def check_form(twins: Twins, workers: int, queries: st.SearchStrategy[str], tables: tuple[Table, ...] = TABLES) -> None:
