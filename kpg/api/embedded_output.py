@@ -84,8 +84,9 @@ class EmbeddedOutput(Output):
 
     def drain(self) -> Changes:
         """Return all updates of completed times since the last call, also while the answer has no value."""
-        changes = Changes(self._changes.drain(self._lag_bound()), self.schema, self.db)
-        if not self._changes:
+        through = self._lag_bound() if self.db.completion.lags else None
+        changes = Changes(self._changes.drain(through), self.schema, self.db)
+        if through is None or not self._changes:
             self.db.changed.discard(self)
         return changes
 

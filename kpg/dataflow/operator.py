@@ -150,18 +150,22 @@ class Operator(ABC):
         frontier = self.frontier(0)
         return any(not frontier.beyond(time) for time in self.held)
 
-    def run(self) -> bool:
+    def run(self, can_pause: bool = False) -> bool:
         """Do one step and account for the messages it consumes. Return whether to step again."""
         inputs = self.queues
         self.queues = [[] for _ in inputs]
         update = self.dataflow.tracker.update
         current: list[Time] = []
-        taken = self._taken = []
+        if can_pause:
+            self._taken = [
+                (self.input_locations[index], message.times)
+                for index, messages in enumerate(inputs)
+                for message in messages
+            ]
         for index, messages in enumerate(inputs):
             if messages:
                 location, summary = self.input_locations[index], self.dataflow.internal[self.index][index]
                 for message in messages:
-                    taken.append((location, message.times))
                     for time in message.times:
                         update(location, time, -1)
                         current.append(time if summary.is_identity else summary.apply(time))

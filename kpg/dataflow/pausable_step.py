@@ -11,6 +11,8 @@ passes them. Cost: about two microseconds for each step, and one for each pause.
 
 from __future__ import annotations
 
+from functools import partial
+
 from greenlet import getcurrent, greenlet
 
 from kpg.dataflow.operator import Operator
@@ -23,7 +25,7 @@ class PausableStep:
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
-        self._stack = greenlet(operator.run)
+        self._stack = greenlet(partial(operator.run, can_pause=True))
         self._paused = False
 
     @property
