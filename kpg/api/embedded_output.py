@@ -126,6 +126,10 @@ class EmbeddedOutput(Output):
             for listener in tuple(self._listeners):
                 listener(changes)
 
+    def keep_times_apart(self) -> None:
+        """Let the first changes keep their times, however many they are."""
+        self._changes.keep_times_apart()
+
     def unread(self) -> Iterator[tuple[Schema, Updates]]:
         """Yield the unread changes that no trace holds, with the columns of their lanes."""
         return self._changes.kept_rows()

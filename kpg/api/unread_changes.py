@@ -9,6 +9,7 @@ far is the content of the trace. Each change is summed a few times only, since t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 from kpg.api.changes import in_time_order
@@ -34,6 +35,10 @@ class UnreadChanges:
         self._limit = CHANGES_LIMIT
         self._left_to_trace: Ints | None = None  # the time through which only the trace holds the changes
         self.set_lanes(schema)
+
+    def keep_times_apart(self) -> None:
+        """Do not consolidate changes of different times before they are drained once."""
+        self._limit = sys.maxsize
 
     def set_lanes(self, schema: Schema) -> None:
         """Set the order of columns in which the dataflow delivers changes."""

@@ -74,6 +74,7 @@ class Dataflow:
         self._fed_early: list[tuple[Operator, Message]] | None = []  # before it is complete
         self._openings: list[tuple[int, Time]] = []
         self.on_drop: list[Callable[[], None]] = []
+        self.on_failure: Callable[[], None] | None = None  # called by the worker soon after a failure, between steps
         self.usage: DataflowUsage | None = None  # counted if limits hold for this dataflow
 
     def add(

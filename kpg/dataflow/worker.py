@@ -53,6 +53,7 @@ class Worker:
         self.cleanup_due = False  # an input was closed, and operators have not released unneeded state yet
         self._ready: list[ReadyOperator] = []
         self._slices = SlicedRun(self)
+        self._recoveries: list[Callable[[], None]] = []  # of dataflows that have failed
         self._idle_queue: deque[Operator] = deque()
         self._next_id = 0
         self._completed = 0  # the number of dataflows built so far
@@ -99,6 +100,8 @@ class Worker:
             for reader in tuple(dataflow.readers):
                 self.fail(reader, error, from_peer)
             self.drop(dataflow)
+            if dataflow.on_failure is not None:
+                self._recoveries.append(dataflow.on_failure)
 
     # Running
 
@@ -201,10 +204,13 @@ class Worker:
 
     def wake(self) -> bool:
         """Schedule each operator that holds a time which the frontier has passed. Return whether there were any."""
+        recoveries, self._recoveries = self._recoveries, []
+        for recover in recoveries:  # before the clock's next time is sealed: they may read as of the last one
+            recover()
         due = [operator for operator in self.waiting if operator.is_due()] if self.waiting else []
         for operator in due:
             self.schedule(operator)
-        return bool(due)
+        return bool(due) or bool(recoveries)
 
     def queue_idle_work(self, operator: Operator) -> None:
         """Add an operator to the queue of idle work, until it has none left."""

@@ -17,7 +17,8 @@ microseconds per tenant that has some. A filter costs all changes of its answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from kpg.errors import KpgError, UndefinedName
 from kpg.plan import nodes
 from kpg.query.ir.program import Relation
 from kpg.service.subscription import Interest
+from kpg.service.tenant_parts import TenantPart, TokenFilter
+from kpg.service.usage_guard import LimitedUsage, UsageGuard
 
 if TYPE_CHECKING:
     from kpg.api.changes import Changes
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from kpg.api.installed_arrangement import InstalledArrangement
 
 Release = Callable[[], None]
+BuildPart: TypeAlias = Callable[[TokenFilter], TenantPart]
 
 
 class MaintainedAnswer:
@@ -197,17 +201,30 @@ class TenantDataflow:
 
     A tenant that joins, leaves or changes its arguments is an update of `parameters`, never a new dataflow. The changes
     of an epoch are sorted by token and cut into one range per tenant. Ranges of tenants that have left are dropped.
+
+    If the dataflow exceeds a limit, it is divided before the failed time is sealed: the tenants whose arguments are
+    new, or else halves, get a dataflow of their own each. Those that exceed the limit again are divided further, until
+    each offender is alone. The others get the changes of the failed time from the new dataflow, and no others.
     """
 
-    def __init__(self, output: EmbeddedOutput, parameters: EmbeddedInput, held: Sequence[Release], reason: str) -> None:
+    def __init__(
+        self, build: BuildPart, part: TenantPart, parameters: EmbeddedInput, guard: UsageGuard, reason: str
+    ) -> None:
         self.reason = reason
-        self.output = output
         self.parameters = parameters
-        self._held = list(held)
+        self._build = build
+        self._guard = guard
+        self._parts = [part]  # the first one serves new tenants
         self._tenants: dict[int, Interest] = {}  # by token, which is the id of the interest
         self._arguments: dict[int, dict[tuple[Any, ...], None]] = {}
         self._joined: dict[int, int] = {}  # by token, the epoch of its first arguments
-        output.on_change(self._route)
+        self._changed: dict[int, int] = {}  # by token, the epoch of its newest arguments
+        self._start(part)
+
+    @property
+    def output(self) -> EmbeddedOutput:
+        """The output of the part that serves new tenants."""
+        return self._parts[0].output
 
     @property
     def users(self) -> int:
@@ -216,7 +233,7 @@ class TenantDataflow:
 
     @property
     def living(self) -> bool:
-        """Whether its dataflow is installed; a failed dataflow is not."""
+        """Whether the dataflow for new tenants is installed; a failed dataflow is not."""
         return not self.output.ended
 
     # Tenants
@@ -227,14 +244,19 @@ class TenantDataflow:
         self._arguments[interest.id] = {}
         self._joined[interest.id] = self.parameters.db.epoch
         interest.follow(self.output, lambda: self._has_joined(interest))
-        interest.answer_error = self.error
+        interest.answer_error = lambda: self.part_of(interest.id).output.error()
         interest.before_take = self.flush
+        self._count_tenants()
         self.add(interest, arguments)
+
+    def part_of(self, token: int) -> TenantPart:
+        """Return the part that serves a tenant."""
+        return next(part for part in self._parts if part.tokens.matches(token))
 
     def _has_joined(self, interest: Interest) -> bool:
         """Close the time of a tenant's first arguments. Return whether the answer to them is complete."""
         self.flush()
-        complete = self.output.complete_through
+        complete = self.part_of(interest.id).output.complete_through
         return complete is not None and complete >= min(self._joined[interest.id], self.parameters.db.epoch - 1)
 
     def add(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
@@ -243,6 +265,7 @@ class TenantDataflow:
         fresh = [row for row in dict.fromkeys(arguments) if row not in held]
         if fresh:
             self.parameters.insert([(interest.id, *row) for row in fresh])
+            self._changed[interest.id] = self.parameters.db.epoch
             held |= dict.fromkeys(fresh)
 
     def remove(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
@@ -261,9 +284,15 @@ class TenantDataflow:
         del self._tenants[interest.id]
         removed = self._arguments.pop(interest.id)
         del self._joined[interest.id]
+        self._changed.pop(interest.id, None)
         if not self._tenants:
             self._release()
-        elif removed:
+            return
+        for part in [part for part in self._parts[1:] if not self._tokens_of(part)]:
+            self._parts.remove(part)
+            part.release()
+        self._count_tenants()
+        if removed:
             self.parameters.remove([(interest.id, *row) for row in removed])
 
     def flush(self) -> None:
@@ -273,17 +302,59 @@ class TenantDataflow:
             db.advance(wait=not db.answers_lag)
 
     def _release(self) -> None:
-        self.output.release()
+        for part in self._parts:
+            part.release()
         self.parameters.drop()
-        for release in self._held:
-            release()
-        self._held.clear()
+
+    # Failures
+
+    def _tokens_of(self, part: TenantPart) -> list[int]:
+        return [token for token in self._tenants if part.tokens.matches(token)]
+
+    def _count_tenants(self) -> None:
+        """Let each part use the sum of its tenants' limits."""
+        for part in self._parts:
+            if isinstance(part.output.dataflow.usage, LimitedUsage):
+                part.output.dataflow.usage.tenants = max(1, len(self._tokens_of(part)))
+
+    def _start(self, part: TenantPart) -> None:
+        part.listen(self._route)
+        part.output.dataflow.on_failure = lambda: self._divide(part)
+
+    def _divide(self, failed: TenantPart) -> None:
+        """Divide the tenants of a failed part into several; called before the failed time is sealed."""
+        tokens = self._tokens_of(failed)
+        if failed not in self._parts or len(tokens) < 2:
+            return
+        sealed = self.parameters.db.sealed
+        last = -1 if sealed is None else sealed.elements[0][0]
+        suspects = [token for token in tokens if self._changed.get(token, -1) > last]
+        usage = failed.output.dataflow.usage
+        parts: list[TenantPart] = []
+        try:
+            for chosen in failed.tokens.split(tokens, suspects):
+                parts.append(self._build(chosen))
+                parts[-1].start = max(failed.last, last) + 1
+        except KpgError:  # for example over the memory limit: the tenants keep the error of the failed part
+            for part in parts:
+                part.release()
+            return
+        at = self._parts.index(failed)
+        self._parts[at : at + 1] = parts
+        for part in parts:
+            if isinstance(usage, LimitedUsage):
+                self._guard.admit(part.output.dataflow, usage.limits)
+            self._start(part)
+            for token in self._tokens_of(part):
+                interest = self._tenants[token]
+                interest.follow(part.output, partial(self._has_joined, interest))
+        self._count_tenants()
+        failed.release()
 
     # Results
 
-    def _route(self, changes: Changes) -> None:
-        """Cut the changes into one range per token, and push each to its tenant."""
-        updates = changes.updates
+    def _route(self, updates: Updates) -> None:
+        """Cut changes into one range per token, and push each to its tenant."""
         tokens = updates.data[0]
         if (tokens[1:] < tokens[:-1]).any():
             updates = take(updates, np.argsort(tokens, kind="stable"))
@@ -300,7 +371,3 @@ class TenantDataflow:
             tenant = tenants.get(token)
             if tenant is not None:
                 tenant.push(updates, start, end, growth)
-
-    def error(self) -> KpgError | None:
-        """Return why the answer has no value now, if so."""
-        return self.output.error()

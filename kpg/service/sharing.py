@@ -27,7 +27,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from kpg.api.collection import Collection
-from kpg.api.embedded_input import EmbeddedInput
 from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
@@ -45,6 +44,7 @@ from kpg.service.limits import Limits
 from kpg.service.planner import Planner
 from kpg.service.rules import RuleStore
 from kpg.service.templates import TOKEN, lift_constants, shape
+from kpg.service.tenant_parts import TenantPart, TokenFilter
 from kpg.service.usage_guard import UsageGuard
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 ArgumentRow: TypeAlias = tuple[Any, ...]
 SCALARS = (bool, int, float, str)
 # Given a builder and the input of arguments: the rows of the answer with tokens, and an explanation.
-BuildRows: TypeAlias = Callable[[DataflowBuilder, EmbeddedInput], tuple[Collection, str]]
+BuildRows: TypeAlias = Callable[[DataflowBuilder, Collection], tuple[Collection, str]]
 
 
 def check_sharing(name: str, arguments: bool) -> Sharing:
@@ -263,9 +263,12 @@ class TenantBuilder:
             return self._for_query(name, self.answers.rules.by_name[name].text, None, joins)
         relation = self.answers.relation(name)
         bound = tuple(column for column in relation.columns if column.name in columns)
-        return self._install(
-            name, bound, joins, lambda dataflow, arguments: self._rows_of_rule(dataflow, relation, columns, arguments)
-        )
+        program = self.answers.compiled_program(name)
+
+        def rows(dataflow: DataflowBuilder, arguments: Collection) -> tuple[Collection, str]:
+            return self._rows_of_rule(dataflow, relation, program, columns, arguments)
+
+        return self._install(name, bound, joins, rows)
 
     def shared_by_shape(self, name: str) -> tuple[TenantDataflow, ArgumentRow]:
         """Return the dataflow of all queries with the shape of this one, and the constants of this one."""
@@ -303,27 +306,36 @@ class TenantBuilder:
         parameters = text.parameters
         assert parameters is not None
 
-        def rows(dataflow: DataflowBuilder, arguments: EmbeddedInput) -> tuple[Collection, str]:
-            program = self.answers.compiled_program(name, unregistered=unregistered)
+        program = self.answers.compiled_program(name, unregistered=unregistered)
+
+        def rows(dataflow: DataflowBuilder, arguments: Collection) -> tuple[Collection, str]:
             collection = dataflow.collections(program, {parameters.name: arguments})[name]
             return collection, f"{name} is a query over its parameters"
 
         return self._install(name, parameters.columns[1:], joins, rows)
 
     def _rows_of_rule(
-        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], arguments: EmbeddedInput
+        self,
+        dataflow: DataflowBuilder,
+        relation: Relation,
+        program: Program,
+        columns: tuple[str, ...],
+        arguments: Collection,
     ) -> tuple[Collection, str]:
         """Return the rows of a rule with the token of each tenant that asks for them, and an explanation."""
-        rows, reason = self._demanded_rows(dataflow, relation, columns, arguments)
+        rows, reason = self._demanded_rows(dataflow, relation.name, program, columns, arguments)
         routed = rows.join(arguments, on=columns)
         return routed.select(**{TOKEN: col(TOKEN), **{name: col(name) for name in rows.schema.names}}), reason
 
     def _demanded_rows(
-        self, dataflow: DataflowBuilder, relation: Relation, columns: tuple[str, ...], arguments: EmbeddedInput
+        self,
+        dataflow: DataflowBuilder,
+        name: str,
+        program: Program,
+        columns: tuple[str, ...],
+        arguments: Collection,
     ) -> tuple[Collection, str]:
         """Return a superset of the rows that the arguments ask for, and an explanation."""
-        name = relation.name
-        program = self.answers.compiled_program(name)
         if name in self.answers.catalog.relations:
             return dataflow.collections(program)[name], f"{name} is a base relation, looked up by its arguments"
         demand = magic_sets(program, name, columns)
@@ -340,15 +352,23 @@ class TenantBuilder:
         schema = Schema.of({TOKEN: int, **{column.name: column_type(column.kind) for column in columns}})
         parameters = answers.db.input(f"parameters of {label}", schema, keep_on_disk=False)
         parameters.keep_by(*[column.name for column in columns])
-        try:
+        reasons: list[str] = []
+
+        def build_part(tokens: TokenFilter) -> TenantPart:
             with answers.dataflow_builder({}, joins) as dataflow:
-                rows, reason = build_rows(dataflow, parameters)
-                output = dataflow.install(rows, f"tenants of {label}", keep=False)
+                rows, reason = build_rows(dataflow, tokens.of(parameters))
+                reasons.append(reason)
+                part_label = answers.unique_label(f"tenants of {label}") if len(reasons) > 1 else f"tenants of {label}"
+                output = dataflow.install(rows, part_label, keep=False)
+            return TenantPart(tokens, output, dataflow.held)
+
+        try:
+            part = build_part(TokenFilter())
         except BaseException:
             parameters.drop()
             raise
         answers.flush()
-        return TenantDataflow(output, parameters, dataflow.held, reason)
+        return TenantDataflow(build_part, part, parameters, answers.guard, reasons[0])
 
 
 def argument_list(name: str, arguments: Any) -> list[Mapping[str, Any]]:

@@ -148,11 +148,17 @@ class Interest:
 
     def _catch_up(self) -> None:
         """Wait until the changes include the first rows, and the last write of the same session."""
-        output = self._output
-        if output is not None and not output.ended and self._db.answers_lag and self._db.epoch > 0:
-            self._db.completion.newest(output.dataflow)
+        output = None
+        while output is not self._output:  # one that fails may be replaced meanwhile
+            output = self._output
+            if output is not None and self._may_lag(output):
+                self._db.completion.newest(output.dataflow)
+        if output is not None and self._may_lag(output):
             output.notify()
             self._ready()
+
+    def _may_lag(self, output: EmbeddedOutput) -> bool:
+        return not output.ended and self._db.answers_lag and self._db.epoch > 0
 
     @property
     def waiting(self) -> int:

@@ -85,9 +85,9 @@ class UsageGuard:
                 what = f"the plan pairs {sides}, without a common column"
                 raise over(what, "product_rows", limit, "Join them by a common column")
 
-    def admit(self, dataflow: Dataflow) -> None:
-        """Let the limits of the present request hold for a dataflow."""
-        dataflow.usage = LimitedUsage(limits=self.current, window_start=monotonic())
+    def admit(self, dataflow: Dataflow, limits: QueryLimits | None = None) -> None:
+        """Let limits hold for a dataflow, by default those of the present request."""
+        dataflow.usage = LimitedUsage(limits=limits or self.current, window_start=monotonic())
 
     # While dataflows run
 

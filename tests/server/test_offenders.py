@@ -135,3 +135,23 @@ def test_users_raise_limits_of_their_queries_and_admins_lift_them(url: str) -> N
                 db.query(rule, language="datalog", limits={"product_rows": limit})
         with pytest.raises(kpg.InputError, match="not a number"):
             db.query(rule, language="datalog", limits={"product_rows": "many"})
+
+
+def test_a_tenant_that_diverges_leaves_the_others_on_its_dataflow_alone(url: str) -> None:
+    with CalmClient(url), kpg.connect(url, token=USER) as db, kpg.connect(url, token=USER) as wild:
+        db.create_relation("step", {"x": int, "y": int})
+        db.create_relation("endless", {"x": int})
+        db.register("up(x, y) :- step(x, y). up(x, z) :- up(x, y), endless(x), z = y + 1.")
+        db.insert("step", [(x, 0) for x in range(11)])
+        db.insert("endless", [(10,)])
+        tenants = [db.interest("up", arguments={"x": x}) for x in range(10)]
+        for x, tenant in enumerate(tenants):
+            assert tenant.rows() == [(x, 0)]
+        offender = wild.interest("up", arguments={"x": 10})
+        db.insert("step", [(x, 1) for x in range(10)])
+        for x, tenant in enumerate(tenants):
+            assert sorted(tenant.rows()) == [(x, 0), (x, 1)]
+        with pytest.raises(kpg.TooManyRounds):
+            offender.rows()
+        db.insert("step", [(3, 2)])
+        assert sorted(tenants[3].rows()) == [(3, 0), (3, 1), (3, 2)] and sorted(tenants[4].rows()) == [(4, 0), (4, 1)]

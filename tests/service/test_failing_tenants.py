@@ -1,0 +1,140 @@
+"""A tenant that exceeds a limit is stopped alone; the others on its dataflow get each change once, and no false one."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import kpg
+from kpg.errors import KpgError, OverLimit, TooManyRounds
+from kpg.service import Change, Interest, Limits, Service
+from kpg.service.limits import QueryLimits
+
+# The recursion ends for every x without a row in `wild`.
+RULES = "up(x, y) :- edge(x, y). up(x, z) :- up(x, y), wild(x), z = y + 1."
+NODES = st.integers(0, 5)
+ACTIONS = st.one_of(
+    st.tuples(st.just("join"), NODES),
+    st.tuples(st.just("leave"), st.integers(0, 9)),
+    st.tuples(st.just("ask"), st.integers(0, 9), NODES),
+    st.tuples(st.just("edge"), NODES, NODES, st.sampled_from([1, 1, -1])),
+    st.tuples(st.just("wild"), NODES),
+    st.tuples(st.just("read"), st.integers(0, 9)),
+)
+
+
+class Tenant:
+    """A tenant: its arguments, and the rows that it has received."""
+
+    def __init__(self, interest: Interest, argument: int) -> None:
+        self.interest = interest
+        self.arguments = {argument}
+        self.received: Counter[tuple[int, int]] = Counter()
+        self.failed = False
+        self.diverged = False  # at some time; the interest stays failed
+
+    def read(self, edges: set[tuple[int, int]], wild: set[int]) -> None:
+        """Compare the rows so far; every change must insert a missing row or remove a present one."""
+        try:
+            changes = list(self.interest.take())
+        except KpgError as error:
+            assert isinstance(error, TooManyRounds)
+            self.failed = True
+        if self.failed:
+            return
+        for row, _, diff in changes:
+            self.received[row] += diff
+            assert self.received[row] in (0, 1), f"a false change of {row}"
+        assert len({row for row, _, _ in changes}) == len(changes) or len({time for _, time, _ in changes}) > 1
+        assert self.diverges(edges, wild) is False
+        expected = {row for row in edges if row[0] in self.arguments}
+        assert {row for row, count in self.received.items() if count} == expected
+
+    def diverges(self, edges: set[tuple[int, int]], wild: set[int]) -> bool:
+        return any(x in wild and x in self.arguments for x, _ in edges)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(actions=st.lists(ACTIONS, max_size=14))
+def test_only_tenants_that_diverge_fail(actions: list[tuple[object, ...]]) -> None:
+    with kpg.open() as db:
+        service = Service(db, limits=Limits(rounds=20))
+        for name, columns in (("edge", {"x": int, "y": int}), ("wild", {"x": int})):
+            service.create_relation(name, columns)
+        service.register(RULES)
+        edges, wild = {(node, node + 10) for node in range(3)}, set[int]()
+        service.transact([Change("edge", row) for row in edges])
+        tenants: list[Tenant] = []
+        for kind, *values in actions:
+            live = [tenant for tenant in tenants if not tenant.failed]
+            match kind, values:
+                case "join", [x]:
+                    tenants.append(Tenant(service.interest("up", arguments={"x": x}), x))
+                case "leave", [at] if tenants:
+                    service.uninterest(tenants.pop(at % len(tenants)).interest)
+                case "ask", [at, x] if live:
+                    tenant = live[at % len(live)]
+                    if tenant.interest.error is None:
+                        service.add_arguments(tenant.interest, {"x": x})
+                        tenant.arguments.add(x)
+                case "edge", [x, y, diff]:
+                    service.transact([Change("edge", (x, y), diff)])
+                    (edges.add if diff > 0 else edges.discard)((x, y))
+                case "wild", [x]:
+                    service.transact([Change("wild", (x,))])
+                    wild.add(x)
+                case "read", [at] if live:
+                    live[at % len(live)].read(edges, wild)
+            service.advance()
+            for tenant in tenants:
+                tenant.diverged |= tenant.diverges(edges, wild)
+        for tenant in tenants:
+            tenant.read(edges, wild)
+            assert tenant.failed == tenant.diverged
+
+
+@pytest.mark.parametrize("tenants", [2, 9, 40])
+def test_a_new_tenant_over_a_limit_leaves_the_others_alone(tenants: int) -> None:
+    with kpg.open() as db:
+        service = Service(db, limits=Limits(query=QueryLimits(step_rows=2_000)))
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register("big(x, y, z) :- edge(x, y), edge(x, z).")
+        service.put("edge", [(0, y) for y in range(1_000)] + [(x, 0) for x in range(1, tenants + 1)])
+        calm = [service.interest("big", arguments={"x": x}) for x in range(1, tenants + 1)]
+        for x, interest in enumerate(calm, 1):
+            assert [row for row, _, _ in interest.take()] == [(x, 0, 0)]
+        wild = service.interest("big", arguments={"x": 0})
+        with pytest.raises(OverLimit, match="step_rows|rows for one time"):
+            wild.take()
+        for interest in calm:
+            assert len(interest.take()) == 0
+        service.uninterest(wild)
+        service.put("edge", [(x, 1) for x in range(1, tenants + 1)])
+        for interest in calm:
+            assert len(interest.take()) == 3
+        late = service.interest("big", arguments={"x": 1})
+        assert len(late.take()) == 4
+
+
+def test_all_tenants_diverge_at_once_and_each_gets_its_own_error() -> None:
+    with kpg.open() as db:
+        service = Service(db, limits=Limits(rounds=20))
+        service.create_relation("edge", {"x": int, "y": int})
+        service.create_relation("wild", {"x": int})
+        service.register(RULES)
+        service.put("edge", [(x, 0) for x in range(20)])
+        interests = [service.interest("up", arguments={"x": x}) for x in range(20)]
+        assert all(len(interest.take()) == 1 for interest in interests)
+        service.transact([Change("wild", (7,)), Change("wild", (11,)), Change("edge", (3, 1))])
+        for x, interest in enumerate(interests):
+            if x in (7, 11):
+                with pytest.raises(TooManyRounds):
+                    interest.take()
+            else:
+                assert len(interest.take()) == (x == 3)
+        dataflows = len(db.worker.dataflows)
+        for interest in interests:
+            service.uninterest(interest)
+        assert len(db.worker.dataflows) < dataflows
+        assert not [name for name in db.inputs if name.startswith("parameters")]
