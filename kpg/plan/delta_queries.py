@@ -99,6 +99,8 @@ def index_of(renderer: Renderer, spec: nodes.ExtenderSpec) -> tuple[str, ...]:
     match node:
         case nodes.ReduceNode() if node.reduction.kind == "presence" and node.schema.names[: len(keys)] == keys:
             return node.keys
+        case nodes.ArrangeNode() if node.keys[: len(keys)] == keys:
+            return node.keys
         case nodes.RelationNode() | nodes.InstalledNode() if node.owner.arranged_by(keys) is None:
             base = node.owner.base()
             return base.keys if base.schema.names[: len(keys)] == keys else keys

@@ -11,7 +11,7 @@ columns that the query reads, are arranged for this query.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kpg.api.collection import Collection
@@ -37,6 +37,16 @@ class LookupStep:
 
     relation: int
     keys: ColumnPairs  # a column of the tuples, and one of the relation
+    index: tuple[str, ...] = ()  # the key of the index that the step reads; it begins with the step's columns
+
+    def names(self, lowered: list[LoweredRelation]) -> tuple[str, ...]:
+        """Return the columns of the relation that are looked up."""
+        return tuple(lowered[self.relation].names[own] for _, own in self.keys)
+
+    def reading(self, lowered: list[LoweredRelation], index: tuple[str, ...]) -> LookupStep:
+        """Return the step with its pairs in the order of an index."""
+        names = lowered[self.relation].names
+        return replace(self, keys=tuple(sorted(self.keys, key=lambda pair: index.index(names[pair[1]]))), index=index)
 
 
 def can_be_delta(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> bool:
@@ -45,34 +55,65 @@ def can_be_delta(lowering: RelationLowering, graph: JoinGraph, lowered: list[Low
         return False
     if any(relation.rows.node.loops for relation in lowered):
         return False
-    return all(steps_of(graph, lowered, start) is not None for start in range(len(graph.relations)))
+    return all(steps_of(graph, start) is not None for start in range(len(graph.relations)))
 
 
 def kept_by_deltas(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> KeptRows:
-    """Return what the pipelines keep: the rows of each relation for each key that has no arrangement yet."""
+    """Return what the pipelines keep: the rows of each relation for each index that does not exist yet."""
     kept = KeptRows()
-    for relation, columns in lookups_of(graph, lowered):
+    for relation, index in {
+        (step.relation, step.index) for steps in pipelines_of(lowering, graph, lowered) for step in steps
+    }:
         own = lowered[relation]
-        if not is_indexed_by(own.rows.node, columns, is_alone(lowering)):
+        if not is_indexed_by(own.rows.node, index, is_alone(lowering)):
             kept = kept.with_rows(lowering.estimates.rows(graph.relations[relation]), len(set(own.names.values())))
     return kept
 
 
-def lookups_of(graph: JoinGraph, lowered: list[LoweredRelation]) -> set[tuple[int, tuple[str, ...]]]:
-    """Return each relation and key that some pipeline looks up."""
-    found = set()
-    for start in range(len(graph.relations)):
-        for step in steps_of(graph, lowered, start) or ():
-            found.add((step.relation, tuple(lowered[step.relation].names[own] for _, own in step.keys)))
-    return found
-
-
-def pipeline_texts(graph: JoinGraph, lowered: list[LoweredRelation], labels: Sequence[str]) -> tuple[str, ...]:
+def pipeline_texts(graph: JoinGraph, labels: Sequence[str]) -> tuple[str, ...]:
     """Return the order in which the changes of each relation are extended by the others."""
     return tuple(
-        " → ".join([labels[start], *(labels[step.relation] for step in steps_of(graph, lowered, start) or ())])
+        " → ".join([labels[start], *(labels[step.relation] for step in steps_of(graph, start) or ())])
         for start in range(len(graph.relations))
     )
+
+
+def pipelines_of(
+    lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]
+) -> list[list[LookupStep]]:
+    """Return the steps of the pipeline of each relation, with the index that each of them reads.
+
+    The pairs of a step are in the order of its index. On one worker, a step reads an index whose key begins with its
+    columns, if another step needs that one anyway.
+    """
+    plain = [steps_of(graph, start) or [] for start in range(len(graph.relations))]
+    wanted: dict[int, set[frozenset[str]]] = {}
+    for step in (step for steps in plain for step in steps):
+        wanted.setdefault(step.relation, set()).add(frozenset(step.names(lowered)))
+    indexes = {
+        (relation, names): index
+        for relation, sets in wanted.items()
+        for names, index in indexes_of(lowered[relation], sets, is_alone(lowering)).items()
+    }
+    return [
+        [step.reading(lowered, indexes[step.relation, frozenset(step.names(lowered))]) for step in steps]
+        for steps in plain
+    ]
+
+
+def indexes_of(
+    relation: LoweredRelation, wanted: set[frozenset[str]], alone: bool
+) -> dict[frozenset[str], tuple[str, ...]]:
+    """Return the key of the index that serves each of some sets of columns of a relation."""
+    found = {names: serving_key(relation, set(names)) for names in wanted}
+    missing = sorted((names for names in wanted if not found[names]), key=lambda names: (len(names), sorted(names)))
+    for names in missing:
+        inside = [other for other in missing if other < names and alone and found[other][: len(other)] == found[other]]
+        first = found[max(inside, key=len)] if inside else ()
+        found[names] = (*first, *sorted(names - set(first)))
+        if inside:
+            found[max(inside, key=len)] = found[names]
+    return found
 
 
 def is_alone(lowering: RelationLowering) -> bool:
@@ -80,7 +121,7 @@ def is_alone(lowering: RelationLowering) -> bool:
     return lowering.db.is_single_worker
 
 
-def steps_of(graph: JoinGraph, lowered: list[LoweredRelation], start: int) -> list[LookupStep] | None:
+def steps_of(graph: JoinGraph, start: int) -> list[LookupStep] | None:
     """Return the steps of the pipeline of one relation, most keys first; None if it does not reach all relations."""
     reached, steps = 1 << start, list[LookupStep]()
     while reached != (1 << len(graph.relations)) - 1:
@@ -91,7 +132,7 @@ def steps_of(graph: JoinGraph, lowered: list[LoweredRelation], start: int) -> li
             pairs = zip(graph.members(reached), graph.members(1 << number), strict=True)
             keys = tuple((mine[0], theirs[0]) for mine, theirs in pairs if mine and theirs)
             if keys and (best is None or len(keys) > len(best.keys)):
-                best = LookupStep(number, ordered_as_arranged(keys, lowered[number]))
+                best = LookupStep(number, keys)
         if best is None:
             return None
         steps.append(best)
@@ -99,18 +140,14 @@ def steps_of(graph: JoinGraph, lowered: list[LoweredRelation], start: int) -> li
     return steps
 
 
-def ordered_as_arranged(keys: ColumnPairs, relation: LoweredRelation) -> ColumnPairs:
-    """Return the pairs of a lookup in the order of the columns by which a table is arranged, if it is."""
-    names = {relation.names[own] for _, own in keys}
-    order = {name: at for at, name in enumerate(serving_key(relation, names))}
-    return tuple(sorted(keys, key=lambda pair: order.get(relation.names[pair[1]], len(order))))
-
-
 def lower_delta_join(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> LoweredRelation:
     """Return the rows of a graph of joins, as the sum of the pipelines of its relations."""
     columns = [column for relation in lowered for column in relation.names]
     names = unique_names(columns)
-    pipelines = [DeltaPipelineBuilder(lowering, graph, lowered, names, start).build() for start in range(len(lowered))]
+    pipelines = [
+        DeltaPipelineBuilder(lowering, graph, lowered, names, start, steps).build()
+        for start, steps in enumerate(pipelines_of(lowering, graph, lowered))
+    ]
     rows = pipelines[0].concat(*pipelines[1:])
     total = LoweredRelation(rows, names)
     late = tuple(term for term in graph.terms if can_fail(term))
@@ -126,6 +163,7 @@ class DeltaPipelineBuilder:
     lowered: list[LoweredRelation]
     names: dict[Column, str]
     start: int
+    steps: list[LookupStep]
 
     def build(self) -> Collection:
         """Return the rows that the changes of the relation add."""
@@ -135,11 +173,9 @@ class DeltaPipelineBuilder:
         rows = Collection(rows.db, nodes.DeltaSourceNode(rows.schema, frozenset(), rows.node))
         bound = LoweredRelation(rows, {column: self.names[column] for column in source.names})
         bound = self._filtered(bound, 0, 1 << self.start)
-        steps = steps_of(self.graph, self.lowered, self.start)
-        assert steps is not None
         reached = 1 << self.start
-        for position, step in enumerate(steps):
-            bound = self._extended(bound, step, steps[position + 1 :] if position == 0 else [])
+        for position, step in enumerate(self.steps):
+            bound = self._extended(bound, step, self.steps[position + 1 :] if position == 0 else [])
             bound = self._filtered(bound, reached, reached | 1 << step.relation)
             reached |= 1 << step.relation
         return bound.rows.select(*self.names.values())
@@ -197,18 +233,22 @@ class DeltaPipelineBuilder:
     ) -> tuple[nodes.ExtenderSpec, list[Expression], list[str]]:
         """Return the collection that a step looks up, the conditions on its rows, and the columns that these read."""
         relation = self.lowered[step.relation]
-        columns = tuple(relation.names[own] for _, own in step.keys)
+        columns = step.names(self.lowered)
         base, conditions = unfiltered(relation.rows.node)
         strict = step.relation > self.start
         key = tuple((self.names[mine], name) for (mine, _), name in zip(step.keys, columns, strict=True))
         if is_indexed_by(base, columns, is_alone(self.lowering)):
             return nodes.ExtenderSpec(base, key, strict), conditions, list(base.schema.names) if conditions else []
-        shared = shared_index(relation.rows, relation.names.values(), columns)
+        return nodes.ExtenderSpec(self._own_index(relation, step.index), key, strict), [], []
+
+    def _own_index(self, relation: LoweredRelation, index: tuple[str, ...]) -> nodes.PlanNode:
+        """Return a relation arranged by some columns: for all queries, or with the rows and columns of this one."""
+        shared = shared_index(relation.rows, relation.names.values(), index)
         if shared is not None:
-            return nodes.ExtenderSpec(shared.node, key, strict), [], []
+            return shared.node
         kept = dict.fromkeys(relation.names.values())
         rows = relation.rows.select(*kept) if len(kept) < len(relation.rows.schema) else relation.rows
-        return nodes.ExtenderSpec(rows.node, key, strict), [], []
+        return nodes.ArrangeNode(rows.schema, frozenset(), rows.node, index)
 
 
 def renamed(expression: Expression, names: dict[str, str]) -> Expression:

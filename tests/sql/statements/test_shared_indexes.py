@@ -120,3 +120,22 @@ def test_a_query_that_cannot_be_installed_leaves_no_index(monkeypatch):
         monkeypatch.undo()
         assert set(names(db)) <= {*before, "supplies by part, supplier"}
         db.sql(f"CREATE MATERIALIZED VIEW v (a, b, c) AS {BY_SUPPLIER}")
+
+
+def test_one_index_of_a_stream_serves_lookups_by_the_first_columns_of_its_key():
+    with kpg.open() as db:
+        db.sql(f"{SUPPLIES}; {PARTS}; CREATE TABLE sales (a INT, b INT, n INT) WITH (retain = none)")
+        db.sql("SET join_plans = delta; INSERT INTO parts VALUES (1, 'x')")
+        db.sql("""
+            CREATE MATERIALIZED VIEW v AS SELECT p.name, s.cost, f.n FROM sales f, parts p, supplies s
+            WHERE f.a = p.part AND s.part = f.a AND s.supplier = f.b
+        """)
+        lines = [line for (line,) in db.sql("EXPLAIN MATERIALIZED VIEW v").rows()]
+        assert [line.strip().split(" (")[0] for line in lines if "(a, b, n)" in line] == ["intermediate rows by a, b"]
+        db.sql("INSERT INTO sales VALUES (1, 5, 10), (2, 5, 20)")
+        db.sql("INSERT INTO supplies VALUES (1, 5, 100), (2, 5, 200)")
+        assert db.sql("TABLE v").rows() == [("x", 100, 10)]
+        db.sql("INSERT INTO parts VALUES (2, 'y')")
+        assert sorted(db.sql("TABLE v").rows()) == [("x", 100, 10), ("y", 200, 20)]
+        db.sql("DELETE FROM supplies WHERE part = 1")
+        assert db.sql("TABLE v").rows() == [("y", 200, 20)]
