@@ -131,7 +131,7 @@ def test_one_index_of_a_stream_serves_lookups_by_the_first_columns_of_its_key():
             WHERE f.a = p.part AND s.part = f.a AND s.supplier = f.b
         """)
         lines = [line for (line,) in db.sql("EXPLAIN MATERIALIZED VIEW v").rows()]
-        assert [line.strip().split(" (")[0] for line in lines if "(a, b, n)" in line] == ["intermediate rows by a, b"]
+        assert [line.strip().split(" (")[0] for line in lines if " (a, b, n)" in line] == ["intermediate rows by a, b"]
         db.sql("INSERT INTO sales VALUES (1, 5, 10), (2, 5, 20)")
         db.sql("INSERT INTO supplies VALUES (1, 5, 100), (2, 5, 200)")
         assert db.sql("TABLE v").rows() == [("x", 100, 10)]
