@@ -11,6 +11,7 @@ tuple costs about a tenth of a microsecond per value. If one row does not fit th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -59,8 +60,16 @@ def decode(schema: Schema, data: Ints, symbols: Symbols) -> pa.Table:
     if not len(schema):
         struct: Any = pa.array([{}] * data.shape[1], pa.struct([]))
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(struct)])
+    if not data.shape[1]:
+        return empty_table(schema)
     columns = [decode_arrow(type_, data[slot], symbols) for slot, type_ in zip(schema.slots, schema.types, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema.to_arrow())
+
+
+@lru_cache(maxsize=256)
+def empty_table(schema: Schema) -> pa.Table:
+    """Return a table without rows; kept, because a statement asks for it several times."""
+    return schema.to_arrow().empty_table()
 
 
 def decode_rows(schema: Schema, data: Ints, symbols: Symbols) -> list[tuple[Any, ...]]:

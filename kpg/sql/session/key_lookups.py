@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from kpg.errors import DataError
 from kpg.sql.relational.relations import BoundRelation, Filter, Project, Scan
 from kpg.sql.relational.scalars import SUBQUERIES, And, Column, ColumnValue, Constant, Scalar, ScalarCall, walk
-from kpg.sql.session.evaluate_rows import evaluate_scalars, has_subquery
+from kpg.sql.session.evaluate_rows import chosen_columns, evaluate_scalars, has_subquery
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Arrangement
@@ -57,6 +57,9 @@ def looked_up(catalog: DatabaseCatalog, relation: BoundRelation, as_of: int | No
         inner = looked_up(catalog, relation.input, as_of)
         if inner is None:
             return None
+        chosen = chosen_columns(relation)
+        if chosen is not None:
+            return inner[0].select(chosen), inner[1].select([inner[1].names[at] for at in chosen])
         return evaluate_scalars(catalog.db, relation.values, relation.input.columns, *inner)
     if not isinstance(relation, Filter) or not isinstance(relation.input, Scan):
         return None
@@ -93,6 +96,13 @@ def key_values(scan: Scan, condition: Scalar) -> Iterator[tuple[str, Any]]:
                     yield fields[left.column], right.value
 
 
+def is_only_key(scan: Scan, condition: Scalar, lookup: KeyLookup) -> bool:
+    """Return whether a condition says no more than that the columns of a key have its values."""
+    terms = list(terms_of(condition))
+    given = [value for term in terms for value in key_values(scan, term)]
+    return len(terms) == len(given) == len(lookup.key) and {name for name, _ in given} == set(lookup.arrangement.keys)
+
+
 def terms_of(condition: Scalar) -> Iterable[Scalar]:
     """Return the conditions that must all hold."""
     if isinstance(condition, And):
@@ -109,7 +119,7 @@ def matching_rows(
         db.advance()
     schema = db.inputs[scan.source].schema.select(scan.fields)
     found = lookup.arrangement.lookup_many([lookup.key], as_of=as_of).select(list(scan.fields))
-    if not found.num_rows:
+    if not found.num_rows or is_only_key(scan, relation.condition, lookup):
         return found, schema
     columns: tuple[Column, ...] = scan.columns
     results, _ = evaluate_scalars(db, [relation.condition], columns, found, schema)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.schema import Schema
-from kpg.columns.table_rows import decode, encode
+from kpg.columns.table_rows import decode, empty_table, encode
 from kpg.columns.updates import Ints, Updates, constant
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def no_rows(schema: Schema) -> pa.Table:
     """Return an empty table with some columns."""
-    return schema.to_arrow().empty_table()
+    return empty_table(schema)
 
 
 def sum_rows(
