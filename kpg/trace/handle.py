@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class TraceHandle:
     """Keep a trace readable beyond a frontier, until released."""
 
-    __slots__ = ("_spine", "name", "physical", "_since", "_source", "__weakref__")
+    __slots__ = ("_spine", "name", "physical", "_since", "_source", "_floor", "__weakref__")
 
     def __init__(self, spine: Spine, name: str, since: Frontier) -> None:
         if not spine.since.precedes(since):
@@ -43,6 +43,7 @@ class TraceHandle:
         self.physical = spine.upper
         self._since = since
         self._source: Callable[[], Frontier] | None = None
+        self._floor = since
         spine.register(self)
 
     @property
@@ -63,6 +64,8 @@ class TraceHandle:
         if self._source is not None:
             now = self._source()
             if now.elements != self._since.elements:
+                if not self._since.precedes(now):
+                    now = now.join(self._floor)  # a new reader may still have constants from before the trace's since
                 assert self._since.precedes(now), f"the since of {self.name} went back from {self._since} to {now}"
                 self._since = now
         return self._since
@@ -75,8 +78,9 @@ class TraceHandle:
         self._since = since
 
     def follow(self, source: Callable[[], Frontier]) -> None:
-        """Tie the since to the result of `source()`, which must never move back."""
+        """Tie the since to the result of `source()`, which must never move back. Before the present since it waits."""
         self._source = source
+        self._floor = self._since
 
     def set_physical(self, physical: Frontier) -> None:
         """Allow merges across frontiers before `physical`. It must not move back."""

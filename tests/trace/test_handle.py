@@ -87,6 +87,21 @@ def test_the_source_of_a_since_is_called_only_when_needed():
     assert handle.since == at(11) and not asked
 
 
+def test_a_reader_from_before_the_since_does_not_move_it_back():
+    trace = Spine(1, 1, 1)
+    handle = TraceHandle(trace, "reader", at(2))
+    reader = [at(0)]
+    handle.follow(lambda: reader[0])
+    sinces = []
+    for epoch in (0, 1, 2, 4):
+        reader[0] = at(epoch)
+        sinces.append(handle.since)
+    assert sinces == [at(2), at(2), at(2), at(4)]
+    reader[0] = at(3)
+    with pytest.raises(AssertionError, match="went back"):
+        _ = handle.since
+
+
 def test_a_clone_is_independent():
     trace = Spine(1, 1, 1)
     first = TraceHandle(trace, "first", at(0))

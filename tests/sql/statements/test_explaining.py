@@ -180,3 +180,11 @@ def test_the_shares_of_all_workers_are_added_up():
     without_bytes = [[[line.partition(" rows,")[0] for line in lines] for lines in text] for text in texts]
     assert without_bytes[0] == without_bytes[1]
     assert any("100 rows" in line for line in texts[1][1])
+
+
+def test_a_query_from_constants_is_explained_on_two_workers():
+    query = "WITH RECURSIVE r(a) AS (SELECT 1 UNION SELECT e.dst FROM r JOIN e ON e.src = r.a) SELECT * FROM r"
+    with kpg.open(workers=2) as db:
+        db.sql("CREATE TABLE e (src INT, dst INT); INSERT INTO e VALUES (1, 2)")
+        assert "r: a loop, because there are several workers" in str(db.sql(f"EXPLAIN {query}"))
+        assert db.sql(query).rows() == [(1,), (2,)]
