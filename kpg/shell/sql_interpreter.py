@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from kpg.errors import KpgError, ParseError, ProgramError, Unavailable, UndefinedName
+from kpg.sql.functions.text_output import show_value
 from kpg.sql.parse.statement_texts import StatementText, split_statements
 from kpg.sql.session.query_result import QueryResult
-from kpg.sql.session.show_values import show_value
 from kpg.sql.session.sql_session import SqlSession, session_of
 from kpg.sql.session.subscribe_changes import SqlSubscription
 

@@ -17,13 +17,13 @@ import numpy as np
 
 from kpg.columns.column_types.timestamp_type import DAY_MICROSECONDS
 from kpg.columns.expression import Apply, Expression
+from kpg.columns.interval_text import read_interval
 from kpg.columns.updates import Ints
 from kpg.errors import TypeMismatch
 from kpg.sql.functions import (
     date_input,
     float_lanes,
     integer_lanes,
-    interval_text,
     json_values,
     numeric_lanes,
     text_input,
@@ -165,7 +165,7 @@ _READERS: Final[dict[str, tuple[Any, ...]]] = {
     "bytea": (text_input.read_bytes,),
     "uuid": (text_input.read_uuid,),
     "jsonb": (json_values.read_jsonb,),
-    "interval": (interval_text.read_interval,),
+    "interval": (read_interval,),
     "date": (date_input.read_date,),
     "time without time zone": (date_input.read_time,),
     "timestamp without time zone": (date_input.read_timestamp, False),

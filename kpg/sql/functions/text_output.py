@@ -1,4 +1,8 @@
-"""Write values as text, as casts to text, concat and format do: PostgreSQL's form of each type."""
+"""Write values as text: PostgreSQL's form of each type.
+
+write_any(type, value)     as casts to text, concat and format do
+show_value(value)          as psql shows the value of a result, whose type follows from its class
+"""
 
 from __future__ import annotations
 
@@ -96,6 +100,29 @@ def _quoted(text: str) -> str:
     if _PLAIN.fullmatch(text) and text.upper() != "NULL":
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def show_value(value: Any, null: str = "") -> str:
+    """Return a Python value of a result as psql shows it; `null` stands for None."""
+    match value:
+        case None:
+            return null
+        case bool():
+            return "t" if value else "f"
+        case float():
+            return write_float(False, value)
+        case int() | Decimal():
+            return write_number(value)
+        case datetime.datetime():
+            return write_timestamp(value.tzinfo is not None, value)
+        case datetime.time():
+            return write_time(value)
+        case bytes():
+            return write_bytes(value)
+        case list() | tuple():
+            shown = ("NULL" if element is None else _quoted(show_value(element)) for element in value)
+            return "{" + ",".join(shown) + "}"
+    return str(value)
 
 
 def output_of(type_name: str, value: Any) -> str:

@@ -25,6 +25,11 @@ def referenced_columns(part: Scalar | BoundRelation) -> set[Column]:
 
 def all_scalars(part: Any) -> Iterator[Scalar]:
     """Yield every scalar within a scalar or relation, inside subqueries too; a shared node is visited once."""
+    return (inner for inner in all_parts(part) if isinstance(inner, Scalar))
+
+
+def all_parts(part: Any) -> Iterator[Scalar | BoundRelation]:
+    """Yield every scalar and relation within a scalar or relation, itself included, inside subqueries too."""
     seen: set[int] = set()
     stack = [part]
     while stack:
@@ -33,7 +38,7 @@ def all_scalars(part: Any) -> Iterator[Scalar]:
             if id(current) in seen:
                 continue
             seen.add(id(current))
-        if isinstance(current, Scalar):
+        if isinstance(current, (BoundRelation, Scalar)):
             yield current
         if isinstance(current, (BoundRelation, Scalar, SortKey, AggregateCall, Definition)):
             stack.extend(getattr(current, entry.name) for entry in fields(current))

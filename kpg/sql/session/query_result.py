@@ -19,7 +19,7 @@ from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.errors import TypeMismatch
 from kpg.extras import require
-from kpg.sql.session.show_values import show_value
+from kpg.sql.functions.text_output import show_value
 from kpg.sql.sql_types import SqlType
 
 MAX_PRINTED_ROWS = 1_000  # of `print(result)`; more rows are only counted

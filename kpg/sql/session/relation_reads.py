@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any
-
 from sqlglot import exp
 
 from kpg.sql.bind.bind_calls import sequence_name
@@ -13,10 +9,8 @@ from kpg.sql.bind.tree_reading import name_of
 from kpg.sql.functions.sql_sequences import SEQUENCE_FUNCTIONS
 from kpg.sql.parse.sql_statements import SyntaxTree
 from kpg.sql.parse.statement_parser import parse_expression
-from kpg.sql.relational.relations import BoundRelation, Definition, Scan
-from kpg.sql.relational.scalars import AggregateCall, Scalar, SortKey
-
-INNER = (BoundRelation, Scalar, AggregateCall, SortKey, Definition)  # parts of a relation that may contain relations
+from kpg.sql.relational.references import all_parts
+from kpg.sql.relational.relations import BoundRelation, Scan
 
 
 def relations_read(tree: SyntaxTree) -> frozenset[str]:
@@ -40,26 +34,4 @@ def sequences_read(default: str) -> frozenset[str]:
 
 def scanned_names(relation: BoundRelation) -> list[str]:
     """Return the source of each scan in a relation, subqueries included; a relation that is used twice counts once."""
-    names: list[str] = []
-    seen: set[int] = set()
-    stack: list[Any] = [relation]
-    while stack:
-        part = stack.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, Scan):
-            names.append(part.source)
-        stack.extend(_inner_parts(part))
-    return names
-
-
-def _inner_parts(part: Any) -> Iterator[Any]:
-    if is_dataclass(part):
-        for entry in fields(part):
-            value = getattr(part, entry.name)
-            for member in value if isinstance(value, tuple) else (value,):
-                if isinstance(member, INNER):
-                    yield member
-                elif isinstance(member, tuple):
-                    yield from (inner for inner in member if isinstance(inner, INNER))
+    return [part.source for part in all_parts(relation) if isinstance(part, Scan)]

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from kpg.errors import ConstraintViolation, InUse, UndefinedName
 from kpg.sql.bind.bind_statements import NamedColumns, bind_scalar
 from kpg.sql.catalog.entries import TableEntry, ViewEntry
+from kpg.sql.functions.text_output import show_value
 from kpg.sql.parse.statement_parser import parse_expression
 from kpg.sql.relational.scalars import Column
 from kpg.sql.session import sql_errors
 from kpg.sql.session.evaluate_rows import evaluate_scalars
 from kpg.sql.session.row_tables import key_numbers, no_rows, repeated
-from kpg.sql.session.show_values import show_value
 from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:

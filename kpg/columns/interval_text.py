@@ -2,8 +2,7 @@
 
     '1 year 2 mons 3 days 04:05:06.5'    '1-2'    'P1Y2M3DT4H5M6S'    '1 day ago'    '-1.5 hours'
 
-A fraction of a month becomes days of 30 a month, a fraction of a day
-becomes microseconds.
+A fraction of a month becomes days of 30 a month, a fraction of a day becomes microseconds.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ import re
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Final
 
-from kpg.columns.interval import Interval
-from kpg.sql.functions.text_input import invalid
+from kpg.columns.interval import MONTH_DAYS, Interval
 
 _SECOND: Final = 1_000_000
 _DAY: Final = 86_400 * _SECOND
-DAYS_PER_MONTH: Final = 30
 _UNITS: Final = {  # the months, days or microseconds of a unit
     **dict.fromkeys(("y", "yr", "yrs", "year", "years"), ("months", 12)),
     **dict.fromkeys(("mon", "mons", "month", "months"), ("months", 1)),
@@ -59,7 +56,7 @@ class _Sum:
         whole = int(amount)
         if field == "months":
             self.months += whole
-            days = (amount - whole) * DAYS_PER_MONTH
+            days = (amount - whole) * MONTH_DAYS
         else:
             self.days += whole
             days = Decimal(0)
@@ -75,22 +72,22 @@ class _Sum:
 
 
 def read_interval(text: str) -> Interval:
-    """Return the interval that a text stands for."""
+    """Return the interval that a text stands for; raise ValueError if it stands for none."""
     stripped = text.strip()
     if stripped[:1] == "P":
         return _read_iso(stripped, text)
     total = _Sum()
-    position, ago, found = 0, False, False
+    position, ago, has_fields = 0, False, False
     pending: Decimal | None = None
     while position < len(stripped):
         match = _TOKEN.match(stripped, position)
         if match is None or match.end() == position:
-            raise invalid("interval", text)
+            raise _invalid(text)
         position = match.end()
         if match["word"]:
             ago = ago or match["word"].lower() == "ago"
             continue
-        found = True
+        has_fields = True
         if match["clock"]:
             total.micros += _clock(match["clock"], text)
         elif match["pair"]:
@@ -100,20 +97,24 @@ def read_interval(text: str) -> Interval:
             total.months += (-1 if match["pair"][0] == "-" else 1) * (int(years) * 12 + int(months))
         elif match["unit"]:
             if match["unit"].lower() not in _UNITS:
-                raise invalid("interval", text)
+                raise _invalid(text)
             total.add(Decimal(match["number"]), match["unit"].lower())
         else:
             if pending is not None:
-                raise invalid("interval", text)
+                raise _invalid(text)
             pending = Decimal(match["number"])
             is_last = not stripped[position:].strip() or stripped[position:].strip().lower() == "ago"
             following = re.match(r"\s*[+-]?\d+:", stripped[position:])
             total.add(pending, "day" if following and not is_last else "second")
-    if not found:
-        raise invalid("interval", text)
+    if not has_fields:
+        raise _invalid(text)
     if ago:
         total.months, total.days, total.micros = -total.months, -total.days, -total.micros
     return total.parts(text)
+
+
+def _invalid(text: str) -> ValueError:
+    return ValueError(f'invalid input syntax for type interval: "{text}"')
 
 
 def _clock(written: str, text: str) -> int:
@@ -128,13 +129,13 @@ def _clock(written: str, text: str) -> int:
 def _read_iso(written: str, text: str) -> Interval:
     match = _ISO.fullmatch(written)
     if match is None or not (match["date"] or match["time"]):
-        raise invalid("interval", text)
+        raise _invalid(text)
     total = _Sum()
     for part, units in ((match["date"] or "", _ISO_DATE), (match["time"] or "", _ISO_TIME)):
         if _ISO_PART.sub("", part):
-            raise invalid("interval", text)
+            raise _invalid(text)
         for number, unit in _ISO_PART.findall(part):
             if unit not in units:
-                raise invalid("interval", text)
+                raise _invalid(text)
             total.add(Decimal(number), units[unit])
     return total.parts(text)
