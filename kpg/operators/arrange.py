@@ -28,6 +28,7 @@ from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
 from kpg.trace.merge_policy import MergePolicy
 from kpg.trace.spine import Spine
+from kpg.trace.unsorted_batch import UnsortedBatch, held_updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Publisher(Operator):
         spine = self.spine()
         if spine is not None:
             for batch in spine.batches_through(None):
-                yield batch.updates
+                yield from held_updates(batch)
 
     def idle_merge(self, fuel: int) -> bool:
         spine = self.spine()
@@ -114,10 +115,14 @@ class Arrange(Publisher):
         self.batcher = Batcher(spine.lanes, spine.depth, spine.width)
 
     def step(self, inputs: Inputs) -> bool:
-        sealed = seal(self, self.batcher, inputs[0])
+        sealed = seal(self, self.batcher, inputs[0], unsorted=True)
         if sealed is not None:
             description = Description(self.upper, sealed.upper, self.start)
-            self.publish(Batch(sealed.updates, self.key_lanes, description), sealed.times)
+            if isinstance(sealed.updates, list):
+                batch: Batch = UnsortedBatch(sealed.updates, self.key_lanes, description)
+            else:
+                batch = Batch(sealed.updates, self.key_lanes, description)
+            self.publish(batch, sealed.times)
         hold_pending(self, self.batcher)
         return False
 

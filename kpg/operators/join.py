@@ -10,7 +10,8 @@ the other input closes, the handle is released.
 
 The pairs are produced in slices (kpg.operators.deferred_work), so a huge output neither blocks the worker nor fills
 memory before operators downstream have reduced it.
-Cost: for each new batch, linear in the smaller of the two sides, plus the output (kpg.trace.match_batches).
+Cost: for each new batch, linear in the smaller of the two sides, plus the output (kpg.trace.match_batches). A large
+load that meets few rows is scanned for their keys instead of sorted (kpg.trace.unsorted_batch).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
 from kpg.trace.match_batches import Match
 from kpg.trace.seek_batches import Seek, is_worth_seeking
+from kpg.trace.unsorted_batch import is_unsorted
 
 
 class Join(Operator):
@@ -69,6 +71,10 @@ class Join(Operator):
         others = [other for other in self.sides[1 - index].batches() if len(other)]
         if not others:
             return
+        if self.key_lanes and any(map(is_unsorted, (batch, *others))):
+            others = self._scan(index, batch, others, times)
+            if not others:
+                return
         if self.key_lanes and is_worth_seeking(len(batch), others):
             seek = Seek(batch.updates, others, index, self.key_lanes, self.projection, self.depth)
             self.deferred.append(seek, times)
@@ -77,6 +83,26 @@ class Join(Operator):
             left, right = (batch, other) if index == 0 else (other, batch)
             match = Match(left.updates, right.updates, self.key_lanes, self.projection, self.depth)
             self.deferred.append(match, times)
+
+    def _scan(self, index: int, batch: Batch, others: list[Batch], times: Times) -> list[Batch]:
+        """Match unsorted loads with few rows, by a scan; return the batches that are left to match."""
+        if is_unsorted(batch) and batch.is_worth_scanning(sum(map(len, others))):
+            rows = batch.rows_with_keys([other.updates for other in others], self.key_lanes)
+            for other in others:
+                self._append(index, rows, other.updates, times)
+            return []
+        rest = []
+        for other in others:
+            is_new = other.upper == batch.upper  # later batches search a load again and again: it is sorted for them
+            if is_unsorted(other) and is_new and other.is_worth_scanning(len(batch)):
+                self._append(index, batch.updates, other.rows_with_keys([batch.updates], self.key_lanes), times)
+            else:
+                rest.append(other)
+        return rest
+
+    def _append(self, index: int, rows: Updates, others: Updates, times: Times) -> None:
+        left, right = (rows, others) if index == 0 else (others, rows)
+        self.deferred.append(Match(left, right, self.key_lanes, self.projection, self.depth), times)
 
     def release_unneeded(self) -> None:
         for index, side in enumerate(self.sides):

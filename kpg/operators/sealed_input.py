@@ -20,12 +20,12 @@ from kpg.trace.batcher import Batcher
 class SealedInput(NamedTuple):
     """Updates at times that are complete."""
 
-    updates: Updates
+    updates: Updates | list[Updates]
     upper: Frontier
     times: Times
 
 
-def seal(operator: Operator, batcher: Batcher, messages: list[Message]) -> SealedInput | None:
+def seal(operator: Operator, batcher: Batcher, messages: list[Message], unsorted: bool = False) -> SealedInput | None:
     """Push the messages, and return the updates that the frontier has passed, or None if there are none."""
     arrived = bool(messages)
     messages.reverse()
@@ -40,6 +40,9 @@ def seal(operator: Operator, batcher: Batcher, messages: list[Message]) -> Seale
     ready = tuple([time for time in usable if not frontier.beyond(time)])
     if not ready:
         return None
+    load = batcher.seal_load(frontier) if unsorted else None
+    if load is not None:
+        return SealedInput(load, frontier, ready)
     updates = batcher.seal(frontier)
     return SealedInput(updates, frontier, ready) if len(updates) else None
 

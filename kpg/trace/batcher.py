@@ -27,6 +27,7 @@ from kpg.trace.merger import merge_updates
 
 MIN_UNSORTED_ROWS = 1 << 17  # fewer unsorted rows wait for the next seal: sorting them earlier would save little memory
 ROWS_PER_SORT = 1 << 15  # sorted at once if the computation may pause: a few milliseconds of work
+MIN_LOAD_ROWS = 1 << 17  # a smaller load is sorted at once
 MAX_UNSORTED_RATIO = 4  # of unsorted rows to the run, where consolidation removed less than a quarter of the rows
 
 
@@ -106,6 +107,20 @@ class Batcher:
             self._run = self._part(merged)
             self._unsorted, self._unsorted_rows, self._pending = [], 0, None
 
+    def seal_load(self, upper: Frontier) -> list[Updates] | None:
+        """Remove all updates and return them unsorted, if they are a large load before `upper`; else return None.
+
+        A load has one time and one diff, and came unsorted. A computation that may pause sorts it now, with pauses.
+        """
+        if self._unsorted_rows < MIN_LOAD_ROWS or len(self._run.updates) or can_pause():
+            return None
+        parts = [part.updates for part in self._unsorted]
+        is_load = all(_is_like(part, parts[0]) for part in parts) and not any(p.consolidated for p in self._unsorted)
+        if not is_load or upper.precedes(self._unsorted[0].earliest):
+            return None
+        self._unsorted, self._unsorted_rows, self._pending = [], 0, None
+        return parts
+
     def seal(self, upper: Frontier) -> Updates:
         """Remove the updates at times not beyond `upper`, and return them sorted and consolidated."""
         self._pending = None
@@ -153,6 +168,12 @@ class Batcher:
         return UnsealedPart(halves[0], CLOSED, part.consolidated), UnsealedPart(
             halves[1], earliest(halves[1].times), part.consolidated
         )
+
+
+def _is_like(part: Updates, first: Updates) -> bool:
+    """Return whether all updates of a part have one time and one diff, those of the first part."""
+    blocks = ((part.times, first.times), (part.diffs, first.diffs))
+    return all(mine.shape[1] == 1 and bool((mine == theirs).all()) for mine, theirs in blocks)
 
 
 def _sort_parts(parts: list[UnsealedPart]) -> Updates:

@@ -12,6 +12,7 @@ import numpy as np
 from kpg.algebra.frontier import Frontier
 from kpg.trace.batch import Batch
 from kpg.trace.merger import UNLIMITED, Merge, empty_after
+from kpg.trace.unsorted_batch import held_updates
 
 
 class Layer:
@@ -89,7 +90,7 @@ def compaction_bound(batch: Batch) -> Frontier:
 
 def count_negatives(batch: Batch) -> int:
     """Count the updates with a negative diff: one with a negative first nonzero lane."""
-    diffs = batch.updates.diffs
+    diffs = held_updates(batch)[0].diffs  # an unsorted batch has one for all of its updates
     negative = diffs[-1] < 0
     for lane in diffs[-2::-1] if diffs.shape[0] > 1 else ():
         negative = (lane < 0) | ((lane == 0) & negative)

@@ -212,7 +212,7 @@ def has_single_time(batch: Batch, since: Frontier) -> bool:
 
     True only for totally ordered times. There every time is before the upper or was advanced to the batch's since.
     """
-    if batch.updates.depth != 1 or not batch.upper:
+    if not batch.upper or len(batch.upper.elements[0]) != 1:
         return False
     last = max(batch.upper.elements[0][0] - 1, batch.since.elements[0][0] if batch.since else 0)
     return last <= since.elements[0][0]

@@ -18,9 +18,9 @@ batch reaches its level. The spine asserts this when a batch moves up.
 Cost: merges read each row a logarithmic number of times. An insert does work proportional to its own size for each
 merge in progress.
 
-Idle work (`exert`) finishes merges, restores geometric sizes, merges where retractions may cancel an eighth of the rows
-or more, and compacts each batch once more after the since has passed its upper. Then nothing is left to do until the
-trace or its since changes.
+Idle work (`exert`) sorts loads that no reader has needed sorted (kpg.trace.unsorted_batch), finishes merges, restores
+geometric sizes, merges where retractions may cancel an eighth of the rows or more, and compacts each batch once more
+after the since has passed its upper. Then nothing is left to do until the trace or its since changes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from kpg.trace.batch import Batch
 from kpg.trace.layer import Layer
 from kpg.trace.merge_policy import DEFAULT, MergePolicy
 from kpg.trace.merger import UNLIMITED, has_single_time, merge_now, merge_tiny
+from kpg.trace.unsorted_batch import is_unsorted
 
 if TYPE_CHECKING:
     from kpg.trace.handle import TraceHandle
@@ -171,7 +172,7 @@ class Spine:
                 break
             passed.append(self._pending.popleft())
         rows = sum(map(len, passed))
-        self._pending_rows -= rows
+        self._pending_rows = sum(map(len, self._pending))  # counted again: an unsorted batch has fewer rows once sorted
         if len(passed) > 1 and rows <= self.policy.max_pending_rows + len(passed[-1]):
             tiny, passed = passed, [merge_tiny(passed)]
             self._log_merge(tuple(tiny), passed[0])
@@ -306,6 +307,9 @@ class Spine:
     def _begin_idle_work(self) -> bool:
         """Begin the next merge or compaction and return True, or return False. No merge may be in progress."""
         since, tail, layers = self.since, self._tail, self._layers
+        unsorted = next((layer.batch for layer in layers if is_unsorted(layer.batch)), None)
+        if unsorted is not None:
+            return len(unsorted.updates) > 0  # sorts them
         if tail is not None and tail.needs_compaction(since):
             tail.begin_compaction(since)
             self._tail = tail if len(self._complete(tail)) else None

@@ -1,0 +1,122 @@
+"""An unsorted batch: a large load that is sorted when a reader first needs its order.
+
+A join of a large load with few rows needs no order. A scan finds the rows of the load whose keys may occur among those
+few, and only these are sorted (`rows_with_keys`): a fraction of the cost of sorting all. Every other reader asks for
+`updates`, which sorts and consolidates once. Idle work does it too, and a trace whose events are logged sorts at once,
+so that logged row counts are exact. So a standing query pays for the order of a load when the first change after it
+needs the order, or before, while nothing waits.
+
+All updates have one time and one diff, so nothing in it cancels. Equal rows count as several until it is sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from kpg.columns.consolidation import consolidate_all
+from kpg.columns.updates import Ints, Updates
+from kpg.trace.batch import Batch
+from kpg.trace.description import Description
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+MIN_SCAN_RATIO: Final = 8  # of the rows of the load to those that it is joined with, for a scan to be the cheaper way
+ROWS_SCANNED_TOGETHER: Final = 1 << 15  # so that their hashes stay in the cache
+CELLS_PER_KEY: Final = 16  # of the table that marks keys: of 16 keys that do not occur, one passes the scan
+HASH_FACTORS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  # odd, with bits well spread
+
+
+class UnsortedBatch(Batch):
+    """A batch whose updates are sorted on first use."""
+
+    __slots__ = ("_parts", "_sorted")
+    _parts: list[Updates]
+    _sorted: Updates | None
+
+    def __init__(self, parts: list[Updates], key_lanes: int, description: Description) -> None:
+        """Take the updates of a load, all at one time with one diff."""
+        earliest = (tuple(parts[0].times[:, 0].tolist()),)
+        fields = {"key_lanes": key_lanes, "description": description, "_row": None, "_searched_keys": 0}
+        fields |= {"_lookup_table": None, "_earliest": earliest, "_parts": parts, "_sorted": None}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def updates(self) -> Updates:
+        """The updates, sorted and consolidated."""
+        if self._sorted is None:
+            object.__setattr__(self, "_sorted", consolidate_all(self._parts))
+            object.__setattr__(self, "_parts", [])
+        assert self._sorted is not None
+        return self._sorted
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether its updates have been sorted."""
+        return self._sorted is not None
+
+    @property
+    def held(self) -> list[Updates]:
+        """All updates, in any order."""
+        return self._parts if self._sorted is None else [self._sorted]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.held))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.held) if self._sorted is None else super().nbytes
+
+    def is_worth_scanning(self, rows: int) -> bool:
+        """Return whether a scan for the keys of `rows` rows is cheaper than a sort of all."""
+        return self._sorted is None and MIN_SCAN_RATIO * rows <= len(self)
+
+    def rows_with_keys(self, others: Sequence[Updates], key_lanes: int) -> Updates:
+        """Return the updates whose first lanes are among those of other updates, and a few others, sorted."""
+        marks, shift = marked_keys(others, key_lanes)
+        found = [part.data.take(marked_rows(part.data, key_lanes, marks, shift), axis=1) for part in self.held]
+        return consolidate_all([
+            Updates(data, part.times, part.diffs) for data, part in zip(found, self.held, strict=True)
+        ])  # fmt: skip
+
+
+def is_unsorted(batch: Batch) -> TypeGuard[UnsortedBatch]:
+    """Return whether a batch is a load that has not been sorted."""
+    return isinstance(batch, UnsortedBatch) and not batch.is_sorted
+
+
+def held_updates(batch: Batch) -> list[Updates]:
+    """Return all updates of a batch, in any order."""
+    return batch.held if is_unsorted(batch) else [batch.updates]
+
+
+def marked_keys(others: Sequence[Updates], key_lanes: int) -> tuple[Bools, int]:
+    """Return a table that marks the hashes of keys, and the shift that gives the cell of a hash."""
+    bits = max(10, (CELLS_PER_KEY * sum(map(len, others))).bit_length())
+    marks = np.zeros(1 << bits, np.bool_)
+    for other in others:
+        marks[hashed_keys(other.data, key_lanes, 64 - bits)] = True
+    return marks, 64 - bits
+
+
+def marked_rows(data: Ints, key_lanes: int, marks: Bools, shift: int) -> Ints:
+    """Return the rows whose keys have marked hashes."""
+    found = [np.zeros(0, np.int64)]
+    for start in range(0, data.shape[1], ROWS_SCANNED_TOGETHER):
+        cells = hashed_keys(data[:, start : start + ROWS_SCANNED_TOGETHER], key_lanes, shift)
+        found.append(np.flatnonzero(marks[cells]) + start)
+    return np.concatenate(found)
+
+
+def hashed_keys(data: Ints, key_lanes: int, shift: int) -> Ints:
+    """Return the first bits of a hash of the key of each row."""
+    mixed = np.zeros(data.shape[1], np.uint64)
+    for lane in range(key_lanes):
+        mixed ^= data[lane].view(np.uint64)
+        mixed *= np.uint64(HASH_FACTORS[lane % len(HASH_FACTORS)])
+        mixed ^= mixed >> np.uint64(29)
+    return ((mixed * np.uint64(HASH_FACTORS[0])) >> np.uint64(shift)).view(np.int64)

@@ -1,0 +1,99 @@
+"""An unsorted load holds the updates that a sorted batch would, and a scan finds all rows with some keys."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.columns.consolidation import consolidate_all
+from kpg.columns.updates import Updates, constant
+from kpg.trace import batcher as batchers
+from kpg.trace.batcher import Batcher
+from kpg.trace.description import Description
+from kpg.trace.handle import TraceHandle
+from kpg.trace.spine import Spine
+from kpg.trace.unsorted_batch import UnsortedBatch
+
+START = Frontier.start(1)
+VALUES = st.integers(-3, 3) | st.sampled_from([-(2**62), 2**62, 10**12])
+
+
+def rows(lanes: int, max_size: int = 30) -> st.SearchStrategy[list[tuple[int, ...]]]:
+    return st.lists(st.tuples(*[VALUES] * lanes), max_size=max_size)
+
+
+def load_of(given_rows: list[tuple[int, ...]], lanes: int, diff: int = 1) -> Updates:
+    return Updates(np.array(given_rows, np.int64).reshape(-1, lanes).T.copy(), constant((0,)), constant((diff,)))
+
+
+def listed(updates: Updates) -> list[tuple[tuple[int, ...], int]]:
+    diffs = np.broadcast_to(updates.diffs, (1, len(updates)))[0].tolist()
+    return list(zip(map(tuple, updates.data.T.tolist()), diffs, strict=True))
+
+
+@st.composite
+def loads(draw: st.DrawFn) -> tuple[UnsortedBatch, list[Updates], int]:
+    lanes, parts = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    found = [load_of(draw(rows(lanes)), lanes, diff=2) for _ in range(parts)]
+    key_lanes = draw(st.integers(1, lanes))
+    description = Description(START, Frontier.at((1,)), START)
+    return UnsortedBatch(list(found), key_lanes, description), found, lanes
+
+
+@given(loads())
+def test_it_is_sorted_and_consolidated_on_first_use(load):
+    batch, parts, _ = load
+    held = len(batch)
+    assert not batch.is_sorted and held == sum(map(len, parts)) and batch.nbytes
+    expected = consolidate_all(list(parts))
+    assert listed(batch.updates) == listed(expected) and batch.is_sorted
+    assert len(batch) == len(expected) <= held and batch.earliest == ((0,),)
+
+
+@given(loads(), st.data())
+def test_a_scan_returns_all_rows_with_given_keys_and_only_rows_of_the_load(load, data):
+    batch, parts, lanes = load
+    others = [load_of(data.draw(rows(lanes, 5)), lanes) for _ in range(data.draw(st.integers(1, 2)))]
+    keys = {row[: batch.key_lanes] for other in others for row, _ in listed(other)}
+    found = listed(batch.rows_with_keys(others, batch.key_lanes))
+    everything = listed(consolidate_all(list(parts)))
+    assert found == sorted(found)
+    assert [entry for entry in everything if entry[0][: batch.key_lanes] in keys] == [
+        entry for entry in found if entry[0][: batch.key_lanes] in keys
+    ]
+    assert set(found) <= set(everything) and not batch.is_sorted
+
+
+@given(rows(2), rows(2), st.booleans())
+def test_a_batcher_seals_a_load_whole_or_not_at_all(first, second, same_time):
+    batcher = Batcher(2, 1)
+    batcher.push(load_of(first, 2))
+    batcher.push(load_of(second, 2).with_times(constant((0 if same_time else 1,))))
+    total = batcher.rows
+    size, batchers.MIN_LOAD_ROWS = batchers.MIN_LOAD_ROWS, 1
+    try:
+        load = batcher.seal_load(Frontier.at((2,)))
+    finally:
+        batchers.MIN_LOAD_ROWS = size
+    if load is None:
+        assert batcher.rows == total and (not total or not same_time)
+    else:
+        assert batcher.rows == 0 and sum(map(len, load)) == total and batcher.pending() == CLOSED
+
+
+def test_idle_work_sorts_a_load():
+    spine = Spine(key_lanes=1, lanes=1, depth=1)
+    with TraceHandle(spine, "reader", START):
+        many = np.arange(200_000, dtype=np.int64)[::-1].reshape(1, -1).copy()
+        load = UnsortedBatch(
+            [Updates(many, constant((0,)), constant((1,)))], 1, Description(START, Frontier.at((1,)), START)
+        )
+        spine.insert(load)
+        for handle in spine.handles:
+            handle.set_physical(Frontier.at((1,)))
+        assert not load.is_sorted
+        while spine.exert(1_000_000):
+            pass
+        assert load.is_sorted and spine.rows == 200_000
