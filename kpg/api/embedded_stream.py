@@ -3,7 +3,8 @@
     lineitem = db.input("lineitem", keep=False, order=int, price=int)
 
 A query sees the rows that are inserted after its installation. Each dataflow that reads the stream has a source of its
-own, and the rows of every epoch go to all of them. Nothing is arranged, logged or recovered.
+own, and the rows of every epoch go to all of them. Nothing is arranged, logged or recovered. A key is a promise that
+no two present rows agree in it. It cannot be checked, and plans rely on it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class EmbeddedStream(EmbeddedInput):
                 source.dataflow.feed(source, Message(now, updates))
 
     def replace_lanes(self, data: Ints) -> None:
-        raise BadPlan(f"{self.name} keeps no rows, so none can be replaced")
+        raise AssertionError("upsert refuses a stream")
 
     def prepare(self) -> None:
         pass  # nothing is arranged

@@ -24,7 +24,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_row_of_each_key
-from kpg.errors import Closed, InUse, SchemaMismatch, TimeTooEarly
+from kpg.errors import BadPlan, Closed, InUse, SchemaMismatch, TimeTooEarly
 from kpg.plan.nodes import RelationNode, StreamNode
 
 
@@ -44,10 +44,6 @@ class EncodingInput(Input):
         self.key: tuple[str, ...] = (key,) if isinstance(key, str) else tuple(key or ())
         schema.select(self.key)
         self.keeps_rows = keeps_rows
-        if self.key and not keeps_rows:
-            raise SchemaMismatch(
-                f"input {name!r} keeps no rows, so it has no key", hint="Leave out key=, or keep the rows."
-            )
         self.closed = self.dropped = self.insert_only = self.is_log = False
 
     # Where rows go
@@ -95,6 +91,8 @@ class EncodingInput(Input):
         self.take_lanes(Updates(data, times, diffs))
 
     def upsert(self, rows: Any) -> None:
+        if not self.keeps_rows:
+            raise BadPlan(f"{self.name} keeps no rows, so none can be replaced", hint="Create it without keep=False.")
         if not self.key:
             raise SchemaMismatch(
                 f"input {self.name} has no key", hint='Declare one, as in db.input("users", key="id", ...).'

@@ -25,7 +25,7 @@ from kpg.bench.measure import array_bytes, settle
 from kpg.bench.run import Run
 from kpg.bench.tpch_answers import agree, duckdb_answer
 from kpg.bench.tpch_stream import Batch, TpchStream
-from kpg.bench.tpch_views import NOT_KEPT, insert_all, measured_queries, view_name, view_rows
+from kpg.bench.tpch_views import insert_all, measured_queries, view_name, view_rows
 from kpg.bench.warm_workers import warm_database
 from kpg.sql.tpch.tpch_data import load_tables
 from kpg.sql.tpch.tpch_queries import NUMBERS, columns_read, query_text
@@ -115,7 +115,7 @@ class TpchSession:
         db.sql(f"SET share_arrangements = {'on' if share else 'off'}")
         for table, columns in columns_of_all().items():
             is_stream = table == "lineitem" and not keep_lineitem
-            db.sql(create_table(table, columns, key=not is_stream, options=NOT_KEPT if is_stream else ""))
+            db.sql(create_table(table, columns, kept=not is_stream))
 
     def load(self, share: float) -> None:
         """Load a share of all rows before any query is there, in large batches."""

@@ -69,7 +69,7 @@ class ClusterInput(EncodingInput):
 
     def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
         """Make each worker import the function by name and call it; no row passes through this process."""
-        if self.key:
+        if self.key and self.keeps_rows:
             raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
         name = name_of_function(function)
         self.db.pending.add(self.name, self.db.time.elements[0])

@@ -106,6 +106,12 @@ def test_what_needs_kept_rows_is_refused(call):
             call(stream)
 
 
-def test_a_key_needs_kept_rows():
-    with kpg.open() as db, pytest.raises(kpg.SchemaMismatch, match="keeps no rows"):
-        db.input("stream", {"a": int}, keep=False, key="a")
+def test_the_key_of_a_stream_is_a_promise_that_is_not_checked():
+    with kpg.open() as db:
+        stream = db.input("stream", {"a": int, "b": int}, keep=False, key="a")
+        rows = stream.output("rows")
+        stream.insert([(1, 1), (1, 2)])
+        db.advance()
+        assert rows.rows() == [(1, 1), (1, 2)]
+        with pytest.raises(kpg.BadPlan, match="keeps no rows"):
+            stream.upsert([(1, 3)])

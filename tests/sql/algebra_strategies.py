@@ -13,6 +13,7 @@ from kpg.columns.functions import lit, when
 from kpg.sql.functions.function import AggregateFunction, Function, TableFunction
 from kpg.sql.relational import relations as r
 from kpg.sql.relational import scalars as s
+from kpg.sql.rewrites.source_facts import QueryFacts, SourceFacts
 from kpg.sql.sql_types import BIGINT, BOOLEAN
 
 TABLES = {"t": ("a", "b"), "u": ("a", "c"), "w": ("x",)}
@@ -50,6 +51,25 @@ TABLE_ROWS = st.fixed_dictionaries({
     name: st.lists(st.tuples(*[st.sampled_from([None, 0, 1, 2])] * len(fields)), max_size=4)
     for name, fields in TABLES.items()
 })  # fmt: skip
+
+
+KEYS = {"t": ("a",), "w": ("x",)}  # of the tables of `keyed_rows`; u has none
+
+
+def keyed_rows() -> st.SearchStrategy[dict[str, list[tuple[Any, ...]]]]:
+    """Generate rows of the tables such that the keys identify rows and are not null."""
+
+    def keyed(contents: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
+        unique = {name: {row[0]: row for row in contents[name] if row[0] is not None} for name in KEYS}
+        return {name: list(unique[name].values()) if name in KEYS else rows for name, rows in contents.items()}
+
+    return TABLE_ROWS.map(keyed)
+
+
+def keyed_facts() -> QueryFacts:
+    """Return what is known of the tables of `keyed_rows`; u is said to be large, so that joins restrict its groups."""
+    keyed = {name: SourceFacts(frozenset(key), key, rows=10) for name, key in KEYS.items()}
+    return QueryFacts({**keyed, "u": SourceFacts(rows=1000)})
 
 
 def value_of(column: s.Column) -> s.ColumnValue:

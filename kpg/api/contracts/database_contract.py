@@ -169,7 +169,7 @@ class Database(Uncopyable, ABC):
         """Create a named, typed relation to insert rows into: `db.input("edges", src=int, dst=int)`.
 
         schema        instead of columns: a Schema, a dict of types, an Arrow schema, or a DataFrame or table with them
-        key           the columns by which `upsert` replaces rows
+        key           the columns by which `upsert` replaces rows; of a stream, a promise that they identify a row
         keep          False: a stream whose rows are not kept; a query sees those inserted after its installation
         keep_on_disk  False excludes it from a durable db's files; a db on several workers keeps every input on disk
         exist_ok      return the input of that name if there is one with the same columns and key, as for a notebook

@@ -20,7 +20,7 @@ from kpg.bench.peers.spark_sql import SparkSql
 from kpg.bench.run import Run
 from kpg.bench.tpch_answers import SPARK_TOLERANCE, Rows, agree, connect
 from kpg.bench.tpch_stream import TableChange
-from kpg.bench.tpch_views import create_streamed_tables, insert_all, install_view, measured_queries, view_rows
+from kpg.bench.tpch_views import create_tables, insert_all, install_view, measured_queries, view_rows
 from kpg.opening import open as open_database
 from kpg.sql.tpch.tpch_data import load_tables, tpch_directory
 from kpg.sql.tpch.tpch_queries import columns_read, query_text
@@ -71,7 +71,7 @@ def one_batch(run: Run, number: int, tables: Mapping[str, pa.Table]) -> tuple[fl
     for _ in range(REPEATS if run.kind == "measurement" else 1):
         gc.collect()
         with open_database() as db:
-            create_streamed_tables(db, columns_read(number))
+            create_tables(db, columns_read(number), kept=False)
             with stopwatch:
                 install_view(db, number)
                 insert_all(db, [TableChange(name, table, 1) for name, table in tables.items()])

@@ -13,7 +13,7 @@ from kpg.bench.measure import array_bytes, cpu_stopwatch, settle, trace_rows
 from kpg.bench.run import Run
 from kpg.bench.tpch_answers import agree, duckdb_answer
 from kpg.bench.tpch_stream import TableChange
-from kpg.bench.tpch_views import create_streamed_tables, insert_all
+from kpg.bench.tpch_views import create_tables_by_key, insert_all
 from kpg.opening import open as open_database
 from kpg.sql.tpch.tpch_data import load_tables
 from kpg.sql.tpch.tpch_queries import columns_read, query_text
@@ -38,7 +38,7 @@ def measure(run: Run, number: int, joins: str) -> None:
     tables = load_tables(run.scale, columns_read(number))
     loading = cpu_stopwatch(f"query {number}, {joins}")
     with open_database() as db:
-        create_streamed_tables(db, columns_read(number))
+        create_tables_by_key(db, columns_read(number))
         output = planned(db, number, joins)
         with loading:
             insert_all(db, [TableChange(name, table, 1) for name, table in tables.items()])

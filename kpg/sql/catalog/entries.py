@@ -33,8 +33,12 @@ class TableEntry:
 
     @property
     def keys(self) -> tuple[tuple[str, ...], ...]:
-        """The primary key, if there is one, and the columns of each UNIQUE constraint."""
-        return (*((self.primary_key,) if self.primary_key else ()), *self.uniques)
+        """The keys that writes are checked against: the primary key, and the columns of each UNIQUE constraint.
+
+        A stream has none, since it has no rows to compare with. Its primary key is a promise.
+        """
+        keys = (*((self.primary_key,) if self.primary_key else ()), *self.uniques)
+        return keys if self.retained else ()
 
 
 @dataclass(frozen=True, slots=True)

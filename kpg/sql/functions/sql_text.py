@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kpg.columns.expression import Expression
+from kpg.columns.expression import Expression, Literal
 from kpg.sql.functions import byte_values, pattern_values, text_values
 from kpg.sql.functions.building import batches, distinct, values
 from kpg.sql.functions.cast_rules import ANY, ANY_ELEMENT, ANY_NONARRAY
@@ -46,6 +46,15 @@ def _quote_shown(arguments: Sequence[Expression], types: Sequence[SqlType], resu
     return distinct(text_values.quote_literal)([shown], (TEXT,), TEXT)
 
 
+def _substring(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:
+    """Build a substring; one at constant positions is cut from all texts at once."""
+    found = [argument.value for argument in arguments[1:] if isinstance(argument, Literal)]
+    numbers = [number for number in found if isinstance(number, int)]
+    if len(numbers) == len(types) - 1 and all(number >= 0 for number in numbers[1:]):
+        return batches(text_values.substrings)(arguments, types, result)
+    return distinct(text_values.substring)(arguments, types, result)
+
+
 FUNCTIONS: Final = (
     Function("lower", (TEXT,), TEXT, distinct(text_values.lower)),
     Function("upper", (TEXT,), TEXT, distinct(text_values.upper)),
@@ -56,7 +65,7 @@ FUNCTIONS: Final = (
     Function("length", (BYTEA,), INTEGER, distinct(text_values.byte_length)),
     *(Function(name, (a,), INTEGER, distinct(function)) for a in (TEXT, BYTEA)
       for name, function in (("octet_length", text_values.byte_length), ("bit_length", text_values.bit_length))),
-    *(Function(name, (a, *numbers), a, distinct(text_values.substring)) for name in ("substring", "substr")
+    *(Function(name, (a, *numbers), a, _substring) for name in ("substring", "substr")
       for a in (TEXT, BYTEA) for numbers in ((INTEGER,), (INTEGER, INTEGER))),
     Function("substring", (TEXT, TEXT), TEXT, distinct(pattern_values.substring_matching, null=True)),
     Function("substring", (TEXT, TEXT, TEXT), TEXT, distinct(pattern_values.substring_similar, null=True)),

@@ -69,6 +69,14 @@ def substring(text: Any, start: int, length: int | None = None) -> Any:
     return text[max(start - 1, 0) : end]
 
 
+def substrings(count: int, texts: list[Any], starts: list[int], lengths: list[int | None] | None = None) -> list[Any]:
+    """Return the characters of each text at constant positions; the length is not negative."""
+    start, length = starts[0] - 1, None if lengths is None else lengths[0]
+    part = slice(max(start, 0), None if length is None else max(start + length, 0))
+    found = [text[part] for text in texts]
+    return found * count if len(found) < count else found
+
+
 def position(text: Any, part: Any) -> int:
     """Return the position of a part, 0 if the text does not have it."""
     return int(text.find(part)) + 1

@@ -23,28 +23,33 @@ def share_equal_plans(root: nodes.PlanNode) -> nodes.PlanNode:
         if node.loops or isinstance(node, (nodes.LeaveNode, nodes.EnterNode, nodes.VariableNode)):
             shared[node] = node
             continue
-        changes = {
-            field.name: _with_shared(old, shared)
-            for field in fields(node)
-            if _with_shared(old := getattr(node, field.name), shared) is not old
-        }
-        rebuilt = replace(node, **changes) if changes else node
-        shared[node] = known.setdefault((type(node).__name__, *_parts(rebuilt)), rebuilt)
+        new = rebuilt(node, shared)
+        shared[node] = known.setdefault((type(node).__name__, *_parts(new)), new)
     return shared[root]
 
 
-def _with_shared(value: Any, shared: dict[nodes.PlanNode, nodes.PlanNode]) -> Any:
-    """Return a member of a node with shared nodes in place of equal ones."""
+def rebuilt(node: nodes.PlanNode, replaced: dict[nodes.PlanNode, nodes.PlanNode]) -> nodes.PlanNode:
+    """Return a node that reads other nodes in place of some; the node itself if it reads none of these."""
+    changes = {
+        field.name: new
+        for field in fields(node)
+        if (new := with_replaced(old := getattr(node, field.name), replaced)) is not old
+    }
+    return replace(node, **changes) if changes else node
+
+
+def with_replaced(value: Any, shared: dict[nodes.PlanNode, nodes.PlanNode]) -> Any:
+    """Return a member of a node with some nodes replaced by others."""
     if isinstance(value, nodes.PlanNode):
         return shared.get(value, value)
     if isinstance(value, nodes.ExtenderSpec):
         node = shared.get(value.node, value.node)
         return value if node is value.node else replace(value, node=node)
     if isinstance(value, nodes.SaturationSpec):
-        inputs = _with_shared(value.inputs, shared)
+        inputs = with_replaced(value.inputs, shared)
         return value if inputs is value.inputs else replace(value, inputs=inputs)
     if isinstance(value, tuple) and any(isinstance(part, (nodes.PlanNode, nodes.ExtenderSpec)) for part in value):
-        parts = tuple(_with_shared(part, shared) for part in value)
+        parts = tuple(with_replaced(part, shared) for part in value)
         return value if all(new is old for new, old in zip(parts, value, strict=True)) else parts
     return value
 

@@ -11,12 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from kpg.sql.functions.resolve import resolve
 from kpg.sql.relational.relations import BoundJoin, BoundRelation, Project
-from kpg.sql.relational.scalars import Column, ColumnValue, SameValue, Scalar, ScalarCall, conjuncts
-from kpg.sql.rewrites.join_conditions import columns_of, equal_sides
-from kpg.sql.rewrites.node_builders import value_of
-from kpg.sql.sql_types import BOOLEAN
+from kpg.sql.relational.scalars import Column, ColumnValue, SameValue, Scalar, conjuncts
+from kpg.sql.rewrites.join_conditions import columns_of, equal_sides, is_column_pair
 
 
 @dataclass(frozen=True)
@@ -121,19 +118,3 @@ def equal_classes(terms: Iterable[Scalar]) -> tuple[tuple[tuple[Column, ...], ..
         merged = list(dict.fromkeys([*(column for group in touched for column in group), *columns]))
         classes = [group for group in classes if group not in touched] + [merged]
     return tuple(map(tuple, classes)), tuple(rest)
-
-
-def is_column_pair(first: Scalar, second: Scalar) -> bool:
-    """Return whether two scalars are different columns of one type."""
-    return (
-        isinstance(first, ColumnValue)
-        and isinstance(second, ColumnValue)
-        and first.column is not second.column
-        and first.type == second.type
-    )
-
-
-def equation(first: Column, second: Column) -> Scalar:
-    """Return the condition that two columns are equal."""
-    function = resolve("=", (first.type, second.type)).function
-    return ScalarCall(function, (value_of(first), value_of(second)), type=BOOLEAN)

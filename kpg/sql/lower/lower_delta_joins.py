@@ -19,13 +19,13 @@ from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionC
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.sql.lower.join_choice import KeptRows
-from kpg.sql.lower.join_graph import JoinGraph, equation
+from kpg.sql.lower.join_graph import JoinGraph
 from kpg.sql.lower.lower_rows import condition_of
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.lower.table_arrangements import is_indexed_by, serving_key, shared_index, unfiltered
 from kpg.sql.relational.scalars import Column, Scalar
-from kpg.sql.rewrites.join_conditions import columns_of
+from kpg.sql.rewrites.join_conditions import columns_of, equation
 from kpg.sql.rewrites.scalar_properties import can_fail
 
 ColumnPairs: TypeAlias = tuple[tuple[Column, Column], ...]

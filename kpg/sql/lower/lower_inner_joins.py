@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kpg.sql.lower.join_choice import DELTA_ADVANTAGE, JoinChoice, columns_kept, kept_by_tree, labels_of, tree_text
-from kpg.sql.lower.join_graph import JoinGraph, equation, graph_of
+from kpg.sql.lower.join_graph import JoinGraph, graph_of
 from kpg.sql.lower.join_order import IsArranged, JoinOrder, JoinTree
 from kpg.sql.lower.lower_delta_joins import can_be_delta, kept_by_deltas, lower_delta_join, pipeline_texts
 from kpg.sql.lower.lower_rows import condition_of
@@ -19,7 +19,7 @@ from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.lower.table_arrangements import is_arranged_by, serving_key
 from kpg.sql.relational.relations import BoundJoin
 from kpg.sql.relational.scalars import Column, Scalar
-from kpg.sql.rewrites.join_conditions import KeyPair, columns_of, split_condition
+from kpg.sql.rewrites.join_conditions import KeyPair, columns_of, equation, split_condition
 from kpg.sql.rewrites.node_builders import value_of
 from kpg.sql.rewrites.scalar_properties import can_fail
 
@@ -68,7 +68,11 @@ def choose(
 
 @dataclass
 class JoinBuilder:
-    """Builds the joins of a tree; `waiting` are the terms that are not applied yet."""
+    """Builds the joins of a tree; `waiting` are the terms that are not applied yet.
+
+    A join passes on the columns that the query reads above it (`needed`), that waiting terms read, and that are keys of
+    later joins.
+    """
 
     lowering: RelationLowering
     graph: JoinGraph
@@ -84,14 +88,9 @@ class JoinBuilder:
         keys = self._keys(tree.left, tree.right, left, right)
         ready = self._ready(tree)
         more, rest = split_condition(ready, tuple(left.names), tuple(right.names))
-        return self._narrowed(tree, PlannedJoin(self.lowering, left, right, (*keys, *more), rest).pairs)
-
-    def _narrowed(self, tree: JoinTree, pairs: LoweredRelation) -> LoweredRelation:
-        """Return pairs without the columns that nothing reads any more."""
         later = self.read.union(*map(columns_of, self.waiting))
-        kept = columns_kept(self.graph, tree.relations, later)
-        chosen = [column for column in pairs.names if column in kept]
-        return pairs if len(chosen) == len(pairs.names) else pairs.keep(chosen)
+        planned = PlannedJoin(self.lowering, left, right, (*keys, *more), rest)
+        return planned.pairs_with(columns_kept(self.graph, tree.relations, later))
 
     def finished(self, rows: LoweredRelation) -> LoweredRelation:
         """Return the rows on which the remaining terms are true."""

@@ -42,7 +42,8 @@ def lower_join(lowering: RelationLowering, join: BoundJoin) -> LoweredRelation:
 def planned_join(lowering: RelationLowering, join: BoundJoin) -> PlannedJoin:
     """Return a join with its condition split into keys and the rest."""
     keys, rest = split_condition(conjuncts(join.condition), join.left.columns, join.right.columns)
-    return PlannedJoin(lowering, lowering.lower(join.left), lowering.lower(join.right), keys, rest)
+    sides = (join.left, join.right)
+    return PlannedJoin(lowering, lowering.lower(join.left), lowering.lower(join.right), keys, rest, sides)
 
 
 def outer_join(planned: PlannedJoin, full: bool) -> LoweredRelation:

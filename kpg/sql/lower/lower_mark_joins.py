@@ -96,7 +96,7 @@ def _planned(
     terms: tuple[Scalar, ...],
 ) -> PlannedJoin:
     keys, rest = split_condition(terms, join.left.columns, join.right.columns)
-    return PlannedJoin(lowering, left, right, keys, rest)
+    return PlannedJoin(lowering, left, right, keys, rest, (join.left, join.right))
 
 
 def _marked(rows: LoweredRelation, join: BoundJoin, mark: Expression) -> LoweredRelation:

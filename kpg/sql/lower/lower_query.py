@@ -9,7 +9,6 @@ collection have different names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from kpg.api.collection import Collection
@@ -24,6 +23,7 @@ from kpg.sql.lower.lower_set_operations import lower_distinct, lower_set_operati
 from kpg.sql.lower.lower_sql_recursion import lower_recursion, lower_variable_scan
 from kpg.sql.lower.lower_top_rows import lower_top_rows
 from kpg.sql.lower.relation_lowering import LowerNode, RelationLowering
+from kpg.sql.lower.shared_arrangements import share_arrangements
 from kpg.sql.relational.relations import (
     Aggregate,
     BoundJoin,
@@ -41,6 +41,7 @@ from kpg.sql.relational.relations import (
     VariableScan,
     without_order,
 )
+from kpg.sql.rewrites.functional_dependence import KeyOfTable
 from kpg.sql.rewrites.prune_columns import columns_read
 from kpg.sql.rewrites.push_filters import parents_of
 from kpg.sql.rewrites.rewritten_queries import rewritten
@@ -71,16 +72,15 @@ def lower_query(
     query: Query,
     sources: Mapping[str, Collection],
     *,
-    keys: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     recursion: str = "auto",
     choices: list[JoinChoice] | None = None,
 ) -> Collection:
-    """Return the collection of a query. `keys` has the primary keys of sources that the engine does not know.
+    """Return the collection of a query. It has no order, and no columns that serve an order only.
 
-    The collection has no order, and no columns that serve an order only. `choices` receives the choices of join plans.
+    `choices` receives the choices of join plans.
     """
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
-    facts = facts_of(sources, keys)
+    facts = facts_of(sources)
     query = rewritten(without_order(query), facts)
     relation = query.relation
     lowering = RelationLowering(
@@ -93,23 +93,23 @@ def lower_query(
     for name, column in zip(query.names, query.relation.columns, strict=True):
         values[free_name(name, values)] = lowered.reference(column)
     rows = lowered.rows.select(**values)
-    return Collection(db, share_equal_plans(rows.node))
+    return Collection(db, share_arrangements(share_equal_plans(rows.node)))
 
 
-def facts_of(sources: Mapping[str, Collection], keys: Mapping[str, tuple[str, ...]]) -> QueryFacts:
-    """Return what the collections of the sources say about their rows."""
-    return QueryFacts(FactsOfSources(sources, keys))
+def facts_of(sources: Mapping[str, Collection]) -> QueryFacts:
+    """Return what the sources say about their rows; `sources.key_of(name)`, if there is one, has primary keys."""
+    return QueryFacts(FactsOfSources(sources))
 
 
 class FactsOfSources(Mapping[str, SourceFacts]):
     """Facts by the names of sources, computed when they are asked for: a query reads few of them."""
 
-    def __init__(self, sources: Mapping[str, Collection], keys: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, sources: Mapping[str, Collection]) -> None:
         self._sources = sources
-        self._keys = keys
+        self._key_of: KeyOfTable = getattr(sources, "key_of", lambda name: ())
 
     def __getitem__(self, name: str) -> SourceFacts:
-        return _facts(self._sources[name], self._keys.get(name, ()))
+        return _facts(self._sources[name], self._key_of(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)
@@ -121,9 +121,11 @@ class FactsOfSources(Mapping[str, SourceFacts]):
 def _facts(source: Collection, key: tuple[str, ...]) -> SourceFacts:
     columns = zip(source.schema.names, source.schema.types, strict=True)
     not_null = frozenset(name for name, type_ in columns if not type_.nullable)
-    known = key or getattr(source, "key", None) or ()
+    own = getattr(source, "key", None) or ()
     kept = not isinstance(source.node, StreamNode)
-    return SourceFacts(not_null, known, getattr(source, "size", 0), kept, source.schema.names[0])
+    promised = key or (() if kept else own)
+    likely = promised or own or source.schema.names[:1]
+    return SourceFacts(not_null, promised, getattr(source, "size", 0), kept, likely)
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from operator import and_
 from typing import Any, Final
 
@@ -17,7 +18,21 @@ from kpg.sql.lower.lower_scalars import balanced
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import Filter, Project, Scan, Values
-from kpg.sql.relational.scalars import Column, ColumnValue, Constant, IsNull, Not, Scalar, conjuncts
+from kpg.sql.relational.scalars import (
+    Column,
+    ColumnValue,
+    Constant,
+    IsNull,
+    Not,
+    Scalar,
+    ScalarCall,
+    conjunction,
+    conjuncts,
+    walk,
+)
+from kpg.sql.rewrites.scalar_properties import can_fail
+from kpg.sql.rewrites.unnested_relation import replace_scalars
+from kpg.sql.sql_types import BOOLEAN
 
 COMPUTED_ROWS: Final = 8  # more constant rows than this are encoded at once
 
@@ -98,7 +113,18 @@ def lower_filter(lowering: RelationLowering, node: Filter) -> LoweredRelation:
     rows = lowering.lower(node.input)
     not_null = lowering.facts.not_null(node.input)
     terms = tuple(term for term in conjuncts(node.condition) if not is_present(term, not_null))
-    return rows.with_rows(rows.rows.filter(condition_of(lowering, terms, rows))) if terms else rows
+    if not terms:
+        return rows
+    repeated = repeated_calls(conjunction(terms))
+    if not repeated:
+        return rows.with_rows(rows.rows.filter(condition_of(lowering, terms, rows)))
+    columns = {call: Column(f" {call.function.name}", call.type) for call in repeated}
+    kept: dict[Column, Expression] = {column: rows.reference(column) for column in rows.names}
+    computed = {column: lowering.expression(call, rows) for call, column in columns.items()}
+    wide = rows.select({**kept, **computed})
+    values: dict[Scalar, Scalar] = {call: ColumnValue(column, type=call.type) for call, column in columns.items()}
+    terms = tuple(replace_scalars(term, values) for term in terms)
+    return wide.with_rows(wide.rows.filter(condition_of(lowering, terms, wide))).keep(rows.names)
 
 
 def is_present(term: Scalar, not_null: frozenset[Column]) -> bool:
@@ -107,6 +133,16 @@ def is_present(term: Scalar, not_null: frozenset[Column]) -> bool:
         case Not(term=IsNull(argument=ColumnValue() as value)):
             return value.column in not_null
     return False
+
+
+def repeated_calls(condition: Scalar) -> list[ScalarCall]:
+    """Return the calls that occur several times in a condition and cannot fail; each is computed once.
+
+    Comparisons are cheaper than a column of their results. Of calls within calls, the outermost count.
+    """
+    count = Counter(part for part in walk(condition) if isinstance(part, ScalarCall) and part.type != BOOLEAN)
+    found = [call for call, number in count.items() if number > 1 and not can_fail(call)]
+    return [call for call in found if not any(call in set(walk(other)) - {other} for other in found)]
 
 
 def condition_of(lowering: RelationLowering, terms: tuple[Scalar, ...], rows: LoweredRelation) -> Expression:

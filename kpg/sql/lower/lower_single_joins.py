@@ -27,7 +27,7 @@ def lower_single_join(planned: PlannedJoin) -> LoweredRelation:
     left, right = without_null_keys(planned.sides, planned.keys, only=1)
     if planned.rest:
         left, right = _by_witness(planned)
-    elif is_unique(right.relation.rows.node, right.keys):
+    elif planned.is_identified(1) or is_unique(right.relation.rows.node, right.keys):
         return _left_join(left, right)
     number = Column(ROWS, BIGINT)
     reduced = JoinSide(_one_row_each(right, number), right.keys)

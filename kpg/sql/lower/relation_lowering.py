@@ -16,7 +16,7 @@ from kpg.columns.schema import Type
 from kpg.sql.lower.lower_scalars import expression_of
 from kpg.sql.lower.lowered_relation import LoweredRelation
 from kpg.sql.lower.plan_settings import PlanSettings, current_settings
-from kpg.sql.lower.row_estimates import RowEstimates
+from kpg.sql.lower.row_estimates import RowEstimates, estimates_of
 from kpg.sql.relational.relations import BoundRelation, RecursiveVariable
 from kpg.sql.relational.scalars import Column, Scalar
 from kpg.sql.rewrites.source_facts import QueryFacts
@@ -47,7 +47,7 @@ class RelationLowering:
     _lowered: dict[BoundRelation, LoweredRelation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.estimates = RowEstimates(self.facts)
+        self.estimates = estimates_of(self.parents, self.facts)
 
     def is_shared(self, relation: BoundRelation) -> bool:
         """Return whether several nodes read a relation."""

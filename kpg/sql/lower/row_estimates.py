@@ -26,6 +26,7 @@ from kpg.sql.relational.relations import (
     Values,
 )
 from kpg.sql.relational.scalars import Column, ColumnValue, Constant, IsNull, Not, Or, Scalar, ScalarCall, conjuncts
+from kpg.sql.rewrites.functional_dependence import FunctionalDependence
 from kpg.sql.rewrites.join_conditions import columns_of, equal_sides
 from kpg.sql.rewrites.relation_traversal import nodes_of
 from kpg.sql.rewrites.source_facts import QueryFacts
@@ -47,6 +48,12 @@ class RowEstimates:
     found: dict[BoundRelation, float] = field(default_factory=dict)
     guesses: dict[str, float] = field(default_factory=dict)  # of tables without rows, by name
     streams: set[str] = field(default_factory=set)  # that are joined with loaded tables
+    guess_keys: bool = True  # whether a table without a key is likely to be identified by its first column
+    keys: dict[tuple[BoundRelation, frozenset[Column]], bool] = field(default_factory=dict)
+    dependence: FunctionalDependence = field(init=False)  # with likely keys
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dependence", FunctionalDependence(self._key_of))
 
     def table_rows(self, source: str) -> float:
         """Return the number of rows of a table, or a guess if it has none yet."""
@@ -75,7 +82,11 @@ class RowEstimates:
         sources = {node.source for relation in relations for node in nodes_of(relation) if isinstance(node, Scan)}
         facts = {source: self.facts.of(source) for source in sources}
         if any(fact.rows for fact in facts.values()):
-            self.streams.update(source for source, fact in facts.items() if not fact.kept)
+            found = {source for source, fact in facts.items() if not fact.kept} - self.streams
+            if found:  # their keys are not guessed any more
+                self.streams.update(found)
+                self.keys.clear()
+                self.dependence.found.clear()
 
     def is_known(self, relation: BoundRelation) -> bool:
         """Return whether all tables that a relation reads have rows."""
@@ -98,24 +109,14 @@ class RowEstimates:
 
     def is_key(self, columns: frozenset[Column], relation: BoundRelation) -> bool:
         """Return whether no two rows of a relation are likely to have equal values in some columns."""
-        inner = relation
-        while isinstance(inner, (Filter, TopRows)) or is_plain_project(inner):
-            inner = inner.input  # type: ignore[attr-defined]
-        if isinstance(inner, Aggregate):
-            keys = frozenset(inner.keys)
-            return bool(keys) and keys <= frozenset(original(column, relation) for column in columns)
-        if isinstance(inner, Distinct):
-            return frozenset(inner.columns) <= frozenset(original(column, relation) for column in columns)
-        sources = [source_of(column, relation) for column in columns]
-        scans = {id(source[0]): source[0] for source in sources if source is not None}
-        names = {source[1] for source in sources if source is not None}
-        guessed = [self._key_of(scan.source) for scan in scans.values()]
-        return len(scans) == 1 and any(bool(key) and set(key) <= names for key in guessed)
+        if (relation, columns) not in self.keys:
+            self.keys[relation, columns] = self.dependence.is_key(columns, relation)
+        return self.keys[relation, columns]
 
     def _key_of(self, source: str) -> tuple[str, ...]:
         """Return the key of a table, or a guess. Of a stream beside loaded tables, which have keys, none is guessed."""
         facts = self.facts.of(source)
-        return facts.key if source in self.streams else facts.guessed_key()
+        return facts.key or (facts.likely_key if self.guess_keys and source not in self.streams else ())
 
     def _rows(self, relation: BoundRelation) -> float:
         match relation:
@@ -155,6 +156,11 @@ class RowEstimates:
         return left
 
 
+def estimates_of(nodes: Iterable[BoundRelation], facts: QueryFacts) -> RowEstimates:
+    """Return estimates for the nodes of a query; if some of its tables have keys, no other keys are guessed."""
+    return RowEstimates(facts, guess_keys=not any(facts.of(n.source).key for n in nodes if isinstance(n, Scan)))
+
+
 def share_of(condition: Scalar) -> float:
     """Return the share of rows on which a condition is guessed to be true."""
     share = 1.0
@@ -181,11 +187,6 @@ def share_of_term(term: Scalar) -> float:
     return OTHER_SHARE
 
 
-def is_plain_project(node: BoundRelation) -> bool:
-    """Return whether a node only keeps or renames columns."""
-    return isinstance(node, Project) and all(isinstance(value, ColumnValue) for value in node.values)
-
-
 def source_of(column: Column, relation: BoundRelation) -> tuple[Scan, str] | None:
     """Return the scan and the field that a column of a relation comes from, if it is a column of a table."""
     node = relation
@@ -204,16 +205,3 @@ def source_of(column: Column, relation: BoundRelation) -> tuple[Scan, str] | Non
                 node = node.left
             case _:
                 return None
-
-
-def original(column: Column, relation: BoundRelation) -> Column:
-    """Return the column below projections that a column is the value of."""
-    node = relation
-    while isinstance(node, (Filter, TopRows, Project)):
-        if isinstance(node, Project):
-            value = node.values[node.columns.index(column)]
-            if not isinstance(value, ColumnValue):
-                return column
-            column = value.column
-        node = node.input
-    return column

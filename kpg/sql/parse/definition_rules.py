@@ -34,6 +34,7 @@ class TableParts:
         self.columns: list[ColumnDefinition] = []
         self.primary_key: tuple[SqlName, ...] = ()
         self.uniques: list[tuple[SqlName, ...]] = []
+        self.enforced = True  # whether the primary key is checked
         self.checks: list[CheckDefinition] = []
 
 
@@ -185,7 +186,9 @@ class DefinitionRules(TreeRules):
         columns = tuple(replace(c, not_null=c.not_null or c.name in parts.primary_key) for c in parts.columns)
         checks, uniques = tuple(parts.checks), tuple(parts.uniques)
         span = self.span_from(start)
-        return CreateTable(name, columns, parts.primary_key, checks, options, optional, uniques, span=span)
+        return CreateTable(
+            name, columns, parts.primary_key, checks, options, optional, uniques, parts.enforced, span=span
+        )
 
     def table_item(self, parts: TableParts) -> None:
         """Parse a column or a constraint of the table."""
@@ -203,6 +206,7 @@ class DefinitionRules(TreeRules):
         elif self.accept("primary"):
             self.expect("key")
             self.set_primary_key(parts, self.name_list(), start)
+            self.enforcement(parts)
         elif self.accept("unique"):
             self.nulls_distinct(start)
             parts.uniques.append(self.name_list())
@@ -222,6 +226,10 @@ class DefinitionRules(TreeRules):
             where = self.span_from(start)
             raise sql_failure(ParseError, "multiple primary keys for one table are not allowed", where, "42P16")
         parts.primary_key = columns
+
+    def enforcement(self, parts: TableParts) -> None:
+        """Parse NOT ENFORCED: the key is not checked, and plans rely on it."""
+        parts.enforced = not self.accept("not", "enforced")
 
     def check(self, name: str | None) -> CheckDefinition:
         """Parse the condition of CHECK."""
@@ -274,6 +282,7 @@ class DefinitionRules(TreeRules):
         if self.accept("primary"):
             self.expect("key")
             self.set_primary_key(parts, (column.name,), start)
+            self.enforcement(parts)
             return replace(column, not_null=True)
         if self.accept("unique"):
             self.nulls_distinct(start)

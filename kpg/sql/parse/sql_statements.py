@@ -76,7 +76,10 @@ class CheckDefinition:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(SqlStatement):
-    """CREATE TABLE. `options` are those of WITH (…), as text: `retain` is "none" for a stream."""
+    """CREATE TABLE. `options` are those of WITH (…), as text: `retain` is "none" for a stream.
+
+    A key that is not `enforced` is a promise: it is not checked.
+    """
 
     name: SqlName
     columns: tuple[ColumnDefinition, ...]
@@ -85,6 +88,7 @@ class CreateTable(SqlStatement):
     options: Mapping[str, str] | None = None
     if_not_exists: bool = False
     uniques: tuple[tuple[SqlName, ...], ...] = ()
+    enforced: bool = True
 
 
 @dataclass(frozen=True, slots=True)

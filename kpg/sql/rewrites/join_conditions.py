@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kpg.sql.functions.resolve import resolve
 from kpg.sql.relational.scalars import Column, ColumnValue, SameValue, Scalar, ScalarCall, walk
+from kpg.sql.sql_types import BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +63,20 @@ def equal_sides(term: Scalar) -> tuple[Scalar, Scalar] | None:
 def columns_of(scalar: Scalar) -> frozenset[Column]:
     """Return the columns that a scalar without subqueries reads."""
     return frozenset(part.column for part in walk(scalar) if isinstance(part, ColumnValue))
+
+
+def is_column_pair(first: Scalar, second: Scalar) -> bool:
+    """Return whether two scalars are different columns of one type."""
+    return (
+        isinstance(first, ColumnValue)
+        and isinstance(second, ColumnValue)
+        and first.column is not second.column
+        and first.type == second.type
+    )
+
+
+def equation(first: Column, second: Column) -> Scalar:
+    """Return the condition that two columns are equal."""
+    function = resolve("=", (first.type, second.type)).function
+    sides = tuple(ColumnValue(column, type=column.type) for column in (first, second))
+    return ScalarCall(function, sides, type=BOOLEAN)

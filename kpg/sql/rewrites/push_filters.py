@@ -19,15 +19,16 @@ from kpg.sql.relational.relations import (
     Filter,
     Project,
     Query,
+    Scan,
     SetOperation,
     TopRows,
     inputs,
 )
-from kpg.sql.relational.scalars import TRUE, Column, Not, Scalar, conjuncts
-from kpg.sql.rewrites.join_conditions import columns_of
+from kpg.sql.relational.scalars import TRUE, Column, ColumnValue, IsNull, Not, SameValue, Scalar, conjuncts
+from kpg.sql.rewrites.join_conditions import columns_of, equation, is_column_pair
 from kpg.sql.rewrites.node_builders import extend, flattened, join, keep, value_of, where
 from kpg.sql.rewrites.relation_traversal import substitute, with_inputs
-from kpg.sql.rewrites.scalar_properties import can_fail, rejects_null
+from kpg.sql.rewrites.scalar_properties import can_fail, ignores_null, rejects_null
 from kpg.sql.rewrites.source_facts import QueryFacts, never_null
 from kpg.sql.rewrites.split_disjunctions import implied_terms
 from kpg.sql.rewrites.truth_terms import FALSE, asserted, is_asserted
@@ -78,7 +79,7 @@ class FilterPusher:
                 every = flattened((*every, *(more for term in every for more in implied_terms(term))))
                 kept = [term for term in every if can_fail(term)]
                 moved = [term for term in every if not can_fail(term)]
-                return where(self.push(node.input, moved), kept)
+                return where(self.push(self._without_missing(node.input, kept), moved), kept)
             case Project():
                 return self._project(node, terms)
             case Distinct():
@@ -90,14 +91,24 @@ class FilterPusher:
                 return self._set_operation(node, terms)
             case BoundJoin():
                 return self._join(node, terms)
+        known = self.facts.not_null(node) if isinstance(node, Scan) else frozenset[Column]()
+        terms = [term for term in terms if not is_never_null_test(term, known)]
         return where(with_inputs(node, tuple(self.push(inner, ()) for inner in inputs(node))), terms)
 
     def _project(self, node: Project, terms: Terms) -> BoundRelation:
         values = dict(zip(node.columns, node.values, strict=True))
         below = {term: substitute(term, values) for term in terms}
         moved = [inner for inner in below.values() if not can_fail(inner)]
-        kept = [term for term, inner in below.items() if can_fail(inner)]
-        return where(replace(node, input=self.push(node.input, moved)), kept)
+        kept = {term: inner for term, inner in below.items() if can_fail(inner)}
+        rows = self._without_missing(node.input, kept.values())
+        return where(replace(node, input=self.push(rows, moved)), kept)
+
+    def _without_missing(self, node: BoundRelation, above: Iterable[Scalar]) -> BoundRelation:
+        """Return a left join as an inner one, if a term that stays above it ignores rows without a match."""
+        if not isinstance(node, BoundJoin) or node.kind != "left" or node.dependent or self.parents.get(node, 1) > 1:
+            return node
+        missing = frozenset(node.right.columns)
+        return replace(node, kind="inner") if any(ignores_null(term, missing) for term in above) else node
 
     def _grouped(self, node: Aggregate | TopRows, terms: Terms) -> BoundRelation:
         keys = frozenset(node.keys)
@@ -146,6 +157,8 @@ class FilterPusher:
     def _inner(self, node: BoundJoin, terms: Terms) -> BoundRelation:
         every = flattened((*terms, node.condition))
         every = flattened((*every, *(more for term in every for more in implied_terms(term))))
+        known = self.facts.not_null(node.left) | self.facts.not_null(node.right)
+        every = tuple(plain_equation(term, known) for term in every)
         sides: list[BoundRelation] = []
         for side in (node.left, node.right):
             columns = frozenset(side.columns)
@@ -187,6 +200,27 @@ class FilterPusher:
     def _is_never_null(self, node: BoundJoin) -> bool:
         known = self.facts.not_null(node.left) | self.facts.not_null(node.right)
         return all(is_asserted(term) or never_null(term, known) for term in conjuncts(node.condition))
+
+
+def plain_equation(term: Scalar, never_null_columns: frozenset[Column]) -> Scalar:
+    """Return an equation in which null equals null as a plain one, if one of its columns is never null.
+
+    The columns of plain equations are keys of any joins between their relations.
+    """
+    if isinstance(term, SameValue) and is_column_pair(term.left, term.right):
+        if not columns_of(term).isdisjoint(never_null_columns):
+            return equation(term.left.column, term.right.column)  # type: ignore[attr-defined]
+    return term
+
+
+def is_never_null_test(term: Scalar, never_null_columns: frozenset[Column]) -> bool:
+    """Return whether a term asks that a column is not null that never is."""
+    return (
+        isinstance(term, Not)
+        and isinstance(term.term, IsNull)
+        and isinstance(term.term.argument, ColumnValue)
+        and term.term.argument.column in never_null_columns
+    )
 
 
 def _plain(term: Scalar) -> Scalar:

@@ -14,10 +14,13 @@ from kpg.sql.relational.relations import Query
 from kpg.sql.relational.verify_relations import verify_query
 from kpg.sql.rewrites.expand_grouping_sets import expand_grouping_sets
 from kpg.sql.rewrites.fold_constants import fold_constants
+from kpg.sql.rewrites.group_early import group_early
 from kpg.sql.rewrites.interval_keys import interval_keys
+from kpg.sql.rewrites.narrow_top_rows import narrow_top_rows
 from kpg.sql.rewrites.prune_columns import prune_columns
 from kpg.sql.rewrites.push_filters import push_filters
 from kpg.sql.rewrites.push_semi_joins import push_semi_joins
+from kpg.sql.rewrites.restrict_groups import restrict_groups
 from kpg.sql.rewrites.source_facts import QueryFacts
 from kpg.sql.rewrites.subqueries_to_joins import subqueries_to_joins
 from kpg.sql.rewrites.unnest_dependent_joins import unnest_dependent_joins
@@ -42,7 +45,10 @@ REWRITES: Final[tuple[Rewrite, ...]] = (
     without_facts(unnest_dependent_joins),
     without_facts(fold_constants),
     push_filters,
+    group_early,
+    restrict_groups,
     push_semi_joins,
+    narrow_top_rows,
     without_facts(prune_columns),
 )
 

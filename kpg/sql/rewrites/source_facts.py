@@ -1,7 +1,7 @@
 """Facts about the tables of a query that rewrites and plans may rely on, and what follows for relations.
 
-not_null     the columns that never hold null          unique   sets of columns without two equal rows
-rows         the number of rows now, as an estimate
+not_null     the columns that never hold null          rows     the number of rows now, as an estimate
+key          columns that identify a row: SQL's PRIMARY KEY, or the key of a stream, which is a promise
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ from kpg.sql.relational.scalars import (
     SameValue,
     Scalar,
     ScalarCall,
+    conjuncts,
 )
-from kpg.sql.rewrites.scalar_properties import STRICT_OPERATORS
+from kpg.sql.rewrites.functional_dependence import FunctionalDependence
+from kpg.sql.rewrites.join_conditions import columns_of
+from kpg.sql.rewrites.scalar_properties import STRICT_OPERATORS, rejects_null
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,7 @@ class SourceFacts:
     key: tuple[str, ...] = ()  # columns that identify a row; empty if none do
     rows: int = 0
     kept: bool = True  # False: a stream, which has no rows when a query is installed
-    first: str = ""  # the first column, which is guessed to be the key of a table without one, for estimates only
-
-    def guessed_key(self) -> tuple[str, ...]:
-        """Return the key, or the column that is most likely one."""
-        return self.key or ((self.first,) if self.first else ())
+    likely_key: tuple[str, ...] = ()  # what is likely to be the key of a table without one, for estimates only
 
 
 NO_FACTS: Final = SourceFacts()
@@ -63,6 +62,10 @@ class QueryFacts:
 
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
     found: dict[str, SourceFacts] = field(default_factory=dict)  # what was asked for, by the names of sources
+    dependence: FunctionalDependence = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dependence", FunctionalDependence(lambda source: self.of(source).key))
 
     def of(self, source: str) -> SourceFacts:
         """Return the facts about a source."""
@@ -83,7 +86,11 @@ class QueryFacts:
                 return frozenset(
                     c for at, c in columns if all(_never_null(row[at], frozenset()) for row in relation.rows)
                 )
-            case Filter() | Distinct() | TopRows():
+            case Filter():
+                terms = conjuncts(relation.condition)
+                tested = {c for term in terms for c in columns_of(term) if rejects_null(term, frozenset({c}))}
+                return self.not_null(relation.input) | tested
+            case Distinct() | TopRows():
                 return self.not_null(relation.input)
             case Project():
                 inner = self.not_null(relation.input)

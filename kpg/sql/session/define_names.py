@@ -231,12 +231,19 @@ def is_retained(statement: CreateTable) -> bool:
             f"no such option of a table: {shown}",
             hint="The only option is retain = none: a stream whose rows are not kept.",
         )
-    if retain == "none" and (statement.primary_key or statement.uniques):
+    if retain == "none" and (statement.uniques or (statement.primary_key and statement.enforced)):
         raise sql_error(
             NotSupported,
             sql_errors.NOT_SUPPORTED,
-            "a stream that keeps no rows cannot have a PRIMARY KEY or UNIQUE",
-            hint="Leave out the key, or retain = none.",
+            "a stream that keeps no rows cannot check a PRIMARY KEY or UNIQUE",
+            hint="Write PRIMARY KEY … NOT ENFORCED if its rows are known to be unique, and plans may rely on it.",
+        )
+    if retain == "all" and not statement.enforced:
+        raise sql_error(
+            NotSupported,
+            sql_errors.NOT_SUPPORTED,
+            "the PRIMARY KEY of a table that keeps its rows is always checked",
+            hint="Leave out NOT ENFORCED; it is for streams, WITH (retain = none).",
         )
     return retain == "all"
 
@@ -244,7 +251,7 @@ def is_retained(statement: CreateTable) -> bool:
 def check_columns(catalog: DatabaseCatalog, statement: CreateTable, entry: TableEntry) -> None:
     """Bind defaults and checks once, so that a statement with a wrong one is refused as a whole."""
     known = {column.name for column in entry.columns}
-    for name in (name for key in entry.keys for name in key if name not in known):
+    for name in (name for key in (entry.primary_key, *entry.uniques) for name in key if name not in known):
         raise sql_error(UndefinedName, sql_errors.UNDEFINED_COLUMN, f"column {name!r} named in key does not exist")
     for column in statement.columns:
         if column.default is not None:

@@ -81,7 +81,7 @@ def chosen_options(statement: ExplainStatement) -> set[str]:
 
 def explain_algebra(session: SqlSession, query: Query) -> list[str]:
     """Return the algebra of a query, as its plan is made of it."""
-    facts = facts_of(CatalogSources(session.catalog), {})
+    facts = facts_of(CatalogSources(session.catalog))
     relation = rewrite_query(without_order(query), facts).relation
     return [*show_relation(relation).splitlines(), *recursion_lines(session, relation, RowEstimates(facts))]
 

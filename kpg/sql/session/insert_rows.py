@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints
-from kpg.errors import ConstraintViolation
+from kpg.errors import ConstraintViolation, NotSupported
 from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_insert, bind_scalar
 from kpg.sql.bind.bound_changes import BoundConflict, BoundInsert, BoundReturning
@@ -99,6 +99,12 @@ def resolve_conflicts(session: SqlSession, bound: BoundInsert, rows: pa.Table) -
     """Return what INSERT changes, by its ON CONFLICT clause."""
     entry, conflict = bound.table, bound.on_conflict
     schema = schema_of_table(session, entry)
+    if conflict is not None and not entry.retained:
+        raise sql_error(
+            NotSupported,
+            sql_errors.NOT_SUPPORTED,
+            f"ON CONFLICT cannot find the rows of {entry.name}: it is a stream, whose rows are not kept",
+        )
     check_rows(session, entry, rows)
     if conflict is None or not entry.keys:
         check_keys(session, entry, rows, no_rows(schema))

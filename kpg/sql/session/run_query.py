@@ -43,6 +43,11 @@ class CatalogSources(Mapping[str, "Collection"]):
     def __getitem__(self, name: str) -> Collection:
         return self._replacing[name] if name in self._replacing else self._catalog.relation(name)
 
+    def key_of(self, name: str) -> tuple[str, ...]:
+        """Return the primary key of a table that SQL created; a key that Python declared is not checked."""
+        entry = self._catalog.tables.get(name)
+        return () if entry is None else entry.primary_key
+
     def __iter__(self) -> Iterator[str]:
         return self._catalog.relation_names()
 

@@ -95,10 +95,13 @@ PRIMARY_KEYS: dict[str, tuple[str, ...]] = {
 }
 
 
-def create_table(table: str, columns: Iterable[str] | None = None, *, key: bool = True, options: str = "") -> str:
-    """Return a CREATE TABLE statement: of all columns or some, and with the primary key if its columns are there."""
+def create_table(table: str, columns: Iterable[str] | None = None, *, key: bool = True, kept: bool = True) -> str:
+    """Return a CREATE TABLE statement: of all columns or some, and with the primary key if its columns are there.
+
+    A table that is not `kept` is a stream, and its key a promise.
+    """
     chosen = list(columns or COLUMNS[table])
     lines = [f"{column} {COLUMNS[table][column]} NOT NULL" for column in chosen]
     if key and set(PRIMARY_KEYS[table]) <= set(chosen):
-        lines.append(f"PRIMARY KEY ({', '.join(PRIMARY_KEYS[table])})")
-    return f"CREATE TABLE {table} ({', '.join(lines)}){' ' if options else ''}{options}"
+        lines.append(f"PRIMARY KEY ({', '.join(PRIMARY_KEYS[table])}){'' if kept else ' NOT ENFORCED'}")
+    return f"CREATE TABLE {table} ({', '.join(lines)}){'' if kept else ' WITH (retain = none)'}"

@@ -71,6 +71,18 @@ def test_a_stream_shows_a_view_the_rows_after_its_installation(db):
     assert db.sql("SELECT n FROM m").value() == 2
 
 
+def test_the_key_of_a_stream_is_written_as_not_enforced(db):
+    assert refused(db, "CREATE TABLE s (a INT PRIMARY KEY) WITH (retain = none)") == "0A000"
+    assert refused(db, "CREATE TABLE s (a INT PRIMARY KEY NOT ENFORCED)") == "0A000"
+    db.sql("CREATE TABLE s (a INT, b INT, PRIMARY KEY (a) NOT ENFORCED) WITH (retain = none)")
+    db.sql("CREATE TABLE o (a INT PRIMARY KEY NOT ENFORCED NOT NULL, b INT) WITH (retain = none)")
+    db.sql("CREATE MATERIALIZED VIEW m AS SELECT s.a, s.b, count(*) AS n FROM s, o WHERE s.a = o.b GROUP BY s.a")
+    db.sql("INSERT INTO s VALUES (1, 2), (2, 3)")
+    db.sql("INSERT INTO o VALUES (1, 1), (2, 1), (3, 2)")
+    assert sorted(db.sql("SELECT * FROM m").rows()) == [(1, 2, 2), (2, 3, 1)]
+    assert refused(db, "INSERT INTO s VALUES (1, 5) ON CONFLICT DO NOTHING") == "0A000"
+
+
 def test_identity_numbers_are_never_given_out_again(db):
     db.sql("CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY, a INT)")
     assert db.sql("INSERT INTO t (a) VALUES (7), (8) RETURNING id").rows() == [(1,), (2,)]
