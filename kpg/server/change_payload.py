@@ -38,6 +38,11 @@ class ChangePayload:
     diffs: tuple[int, ...] = ()
     failed: KpgError | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """The approximate size in bytes."""
+        return int(self.table.nbytes) + 16 * len(self.times)
+
     def messages(self, max_rows: int) -> Iterator[ChangesMessage]:
         """Yield messages of at most `max_rows` rows, all but the last with `more`."""
         if self.failed is not None:

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, NamedTuple, TypeVar
@@ -27,6 +28,7 @@ from kpg.api.background import SLICE_SECONDS
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.errors import Closed, KpgError, TimeNotReached
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
+from kpg.server.flow_control import SendBudget
 from kpg.service import Interest, Service
 
 Result = TypeVar("Result")
@@ -48,10 +50,16 @@ class EngineRequest(NamedTuple):
 class EngineThread:
     """Runs a service on a thread of its own."""
 
-    def __init__(self, make: Callable[[], Service], deliver: Callable[[list[ChangePayload]], None]) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Service],
+        deliver: Callable[[list[ChangePayload]], None],
+        budget_of: Callable[[Any], SendBudget | None] = lambda owner: None,
+    ) -> None:
         self._queue: SimpleQueue[EngineRequest | None] = SimpleQueue()
         self._requests = WaitingRequests(lambda: self._queue.put(EngineRequest(do_nothing, Future(), None)))
         self._deliver = deliver
+        self._budget_of = budget_of  # by session; None if it has ended
         self._awaiting: dict[int, Interest] = {}  # interests to take changes of, when they have some
         self._failed: set[int] = set()  # interests with an error that was sent to the client
         self._served: set[int] = set()  # interests with a first payload that was sent to the client
@@ -198,13 +206,22 @@ class EngineThread:
     def _take_changes(self) -> None:
         """Take the changes of all awaiting interests that have some."""
         changed = [interest for interest in self._awaiting.values() if self._has_news(interest)]
-        if not changed:
-            return
         payloads = []
         for interest in changed:
+            budget = self._budget_of(interest.owner)
+            if budget is not None and budget.is_full:
+                continue  # the client is slow: its changes wait, consolidated
             del self._awaiting[interest.id]
             payloads.append(self.take(interest))
-        self._deliver(payloads)
+            if budget is not None:
+                budget.add(payloads[-1].nbytes)
+        if payloads:
+            self._deliver(payloads)
+
+    def wake(self) -> None:
+        """Look for changes again; called on any thread when a budget is no longer full."""
+        with suppress(Closed):
+            self.run(do_nothing)
 
     def _has_news(self, interest: Interest) -> bool:
         """Whether an interest has rows, was never served, or its answer failed or recovered."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
@@ -21,6 +22,7 @@ from kpg.protocol.error_messages import failure_of
 from kpg.protocol.table_messages import columns_of
 from kpg.server.change_payload import ChangePayload, row_messages
 from kpg.server.engine_thread import EngineThread
+from kpg.server.flow_control import SendBudget
 from kpg.server.outbox import Outbox, QueuedMessages
 from kpg.server.request_handlers import NewInterest, QueryRows, RequestContext, RequestResult, handle_request
 from kpg.server.server_metrics import ServerMetrics
@@ -51,7 +53,7 @@ class Hub:
         self.shutdown = shutdown
         self.loop = loop
         self._session_numbers = itertools.count(1)
-        self.engine = EngineThread(make, lambda payloads: self.call_soon(self._send_changes, payloads))
+        self.engine = EngineThread(make, lambda payloads: self.call_soon(self._send_changes, payloads), self._budget_of)
 
     def call_soon(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call a function on the event loop's thread."""
@@ -64,6 +66,11 @@ class Hub:
         self.clients[client.session.number] = client
         self.metrics.add("kpg_sessions_total")
         return client
+
+    def _budget_of(self, owner: int) -> SendBudget | None:
+        """Return the budget of a client; called on the engine's thread."""
+        client = self.clients.get(owner)
+        return None if client is None else client.budget
 
     def _send_changes(self, payloads: list[ChangePayload]) -> None:
         """Pass changes to their clients; those of disconnected clients are discarded."""
@@ -121,7 +128,10 @@ class ClientConnection:
     def __init__(self, hub: Hub, session: Session) -> None:
         self.hub = hub
         self.session = session
-        self.outbox = Outbox(hub.limits.waiting_messages)
+        self.budget = SendBudget(hub.limits.waiting_bytes)
+        self.outbox = Outbox(hub.limits.waiting_messages, self.budget)
+        self._held: deque[requests.AnyRequest] = deque()  # a query that has to wait, and requests behind it
+        self._reading = False  # whether a query is running
         self.interests: dict[int, Interest] = {}
         self.closing: CloseConnection | None = None
 
@@ -132,7 +142,8 @@ class ClientConnection:
                 case SendMessage(message):
                     self.send(message)
                 case RunRequest(request):
-                    self._run(request)
+                    self._held.append(request)
+                    self._run_held()
                 case AllowChanges(interest) if interest in self.interests:
                     self.hub.engine.take_when_changed(self.interests[interest])
                 case CloseConnection():
@@ -146,14 +157,37 @@ class ClientConnection:
     def send_changes(self, payload: ChangePayload) -> None:
         """Queue changes; the engine takes the interest's next ones after these are sent."""
         if payload.interest not in self.interests:
+            self._finish_sending(payload.nbytes)
             return
         if isinstance(payload.failed, PERMANENT_FAILURES):
+            self._finish_sending(payload.nbytes)
             self._end_interest(payload.interest, payload.failed)
             return
         self.session.mark_queued(payload.interest)
         self.hub.metrics.add("kpg_change_rows_total", len(payload.times))
         messages = payload.messages(self.hub.limits.message_rows)
-        self.outbox.put(QueuedMessages(messages, lambda: self.execute(self.session.mark_sent(payload.interest))))
+
+        def sent() -> None:
+            self._finish_sending(payload.nbytes)
+            self.execute(self.session.mark_sent(payload.interest))
+
+        self.outbox.put(QueuedMessages(messages, sent))
+
+    def _finish_sending(self, nbytes: int) -> None:
+        """Count bytes that are no longer on their way; go on with what has waited for that."""
+        if self.budget.remove(nbytes):
+            self.hub.engine.wake()
+        self.outbox.update_room()
+        self._run_held()
+
+    def _run_held(self) -> None:
+        """Run requests in order. A query waits until the one before is finished and the budget is not full."""
+        while self._held:
+            is_read = returns_rows(self._held[0])
+            if is_read and (self._reading or self.budget.is_full):
+                return
+            self._reading |= is_read
+            self._run(self._held.popleft())
 
     def _end_interest(self, number: int, reason: KpgError) -> None:
         """Drop an interest that can get no further changes, and send the reason."""
@@ -181,6 +215,8 @@ class ClientConnection:
 
     def _finish(self, request: requests.AnyRequest, began: float, result: RequestResult | BaseException) -> None:
         """Send the result of a request, unless the client has disconnected meanwhile."""
+        if returns_rows(request):
+            self._reading = False
         failed = isinstance(result, BaseException)
         self.hub.metrics.add_request(
             request.kind, type(result).__name__ if failed else "ok", time.perf_counter() - began
@@ -193,6 +229,7 @@ class ClientConnection:
             case NewInterest():
                 self._add_interest(request, result)
             case ChangePayload():
+                self.budget.add(result.nbytes)
                 self.send_changes(result)
                 self.execute(
                     self.session.finish_request(request, replies.DoneReply(request_id(request), result.upto - 1))
@@ -201,13 +238,16 @@ class ClientConnection:
                 self.execute(self.session.finish_request(request, as_reply(result)))
         if isinstance(request, requests.ShutdownRequest) and not failed:
             self.hub.shutdown()
+        self._run_held()
 
     def _send_rows(self, request: requests.AnyRequest, rows: QueryRows) -> None:
         """Queue the rows of a query as several messages, which finish the request."""
         self.session.finish_request(request, replies.DoneReply(request_id(request)))
         columns, max_rows = columns_of(rows.table.schema), self.hub.limits.message_rows
         pages = row_messages(request_id(request), rows.table, columns, rows.time, max_rows, rows.cut, rows.tag)
-        self.outbox.put(QueuedMessages(pages))
+        nbytes = rows.table.nbytes
+        self.budget.add(nbytes)
+        self.outbox.put(QueuedMessages(pages, lambda: self._finish_sending(nbytes)))
 
     def _add_interest(self, request: requests.AnyRequest, new: NewInterest) -> None:
         assert isinstance(request, requests.InterestRequest)
@@ -221,6 +261,7 @@ class ClientConnection:
         self.hub.clients.pop(self.session.number, None)
         interests = list(self.interests)
         self.interests.clear()
+        self._held.clear()
 
         def drop(service: Service) -> None:
             self.hub.engine.cancel(self.session.number)
@@ -232,6 +273,13 @@ class ClientConnection:
             self.hub.engine.run(drop)
         except Closed:
             return
+
+
+def returns_rows(request: requests.AnyRequest) -> bool:
+    """Return whether the reply is rows as of now: many of them, computed before the client has read the last ones."""
+    if isinstance(request, requests.QueryRequest):
+        return request.as_of is None
+    return isinstance(request, requests.SqlRequest)
 
 
 def outcome(done: Future[Any]) -> Any:

@@ -84,10 +84,15 @@ LIMITS = (
     ("rows", "N", "rows of one answer (1000000)"),
     ("rounds", "N", "rounds of one recursion (1000)"),
     ("pending", "N", "requests without a reply (64)"),
+    ("waiting-bytes", "BYTES", "rows on their way to one client (67108864)"),
     ("product-rows", "N", "estimated rows of a product of two large collections (10000000)"),
     ("step-rows", "N", "rows that a query passes between operators for one time (200000000)"),
     ("kept-rows", "N", "rows in the state of a query (50000000)"),
     ("kept-bytes", "BYTES", "the same in bytes (4294967296)"),
+    ("session-kept-rows", "N", "rows in the state of all queries that a session builds (100000000)"),
+    ("session-kept-bytes", "BYTES", "the same in bytes (8589934592)"),
+    ("tenant-kept-rows", "N", "rows in the state of all queries that a tenant builds (200000000)"),
+    ("tenant-kept-bytes", "BYTES", "the same in bytes (17179869184)"),
     ("first-seconds", "N", "CPU seconds of a query to its first answer (60)"),
     ("cpu-percent", "N", "of one processor that a query may use afterwards (no limit)"),
     ("text-characters", "N", "characters of one text of rules or SQL (1000000)"),
@@ -100,6 +105,7 @@ LIMITS = (
 )
 
 SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options that are limits of the service
+KEPT = ("kept_rows", "kept_bytes")  # of each query, and of the queries of a session and of a tenant
 QUERY = ("product_rows", "step_rows", "kept_rows", "kept_bytes", "first_seconds", "cpu_percent")  # of each query
 TEXT = ("text_characters", "text_rules", "text_facts")  # and of its texts
 
@@ -121,6 +127,12 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     chosen = {name: value for name, value in options.items() if value is not None}
     memory = chosen.pop("memory", default_limit())
     limits = replace(default_limits(), memory=memory, **{name: chosen.pop(name) for name in SERVICE if name in chosen})
+    groups = {
+        kind: replace(
+            getattr(limits, kind), **{name: chosen.pop(f"{kind}_{name}") for name in KEPT if f"{kind}_{name}" in chosen}
+        )
+        for kind in ("session", "tenant")
+    }
     query = {name: chosen.pop(name) for name in QUERY if name in chosen}
     text = {name.removeprefix("text_"): chosen.pop(name) for name in TEXT if name in chosen}
     session_limits = replace(SessionLimits(), **chosen)
@@ -138,6 +150,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             rows=None,
             text=replace(limits.text, **text),
             query=replace(limits.query, **query),
+            **groups,
         ),
         sinks=arguments.sinks,
         functors=arguments.functors,

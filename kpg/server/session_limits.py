@@ -22,6 +22,7 @@ class SessionLimits:
     pending: int = 64  # requests of one session without a reply
     pending_bytes: int = 64 << 20  # of these together; a single request may be as large as a message
     waiting_messages: int = 64  # message groups queued for one session, above which its requests are not read
+    waiting_bytes: int = 64 << 20  # of rows on their way to one client, above which it gets no more
     message_rows: int = 2_000  # of one outgoing message; an answer with more rows is several messages
     wait_seconds: float = 30.0  # of a read as of a time that is not complete
     greeting_seconds: float = 10.0  # between connection and hello

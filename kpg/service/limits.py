@@ -73,6 +73,14 @@ class QueryLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """The limits of all queries together that one session, or one tenant, has built."""
+
+    kept_rows: int | None = None
+    kept_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of a service."""
 
@@ -82,6 +90,8 @@ class Limits:
     memory: int | None = None  # resident bytes of the process above which no new dataflow is built
     message_bytes: int = 16 * 2**20
     query: QueryLimits = QueryLimits()
+    session: GroupLimits = GroupLimits(kept_rows=100_000_000, kept_bytes=8 << 30)  # of the queries of one owner
+    tenant: GroupLimits = GroupLimits(kept_rows=200_000_000, kept_bytes=16 << 30)  # of all sessions of one tenant
     text: TextLimits = TextLimits()
     answer_rules: int | None = 10_000  # rules that one answer is computed by
     plan_seconds: float = 2.0  # CPU time to parse and plan a text in the planner process

@@ -47,7 +47,7 @@ from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
 from kpg.service.sql_relations import SqlRelations
 from kpg.service.subscription import Interest
-from kpg.service.usage_guard import UsageGuard
+from kpg.service.usage_guard import UsageGroup, UsageGuard
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
@@ -83,6 +83,7 @@ class Service:
         self.rules = RuleStore()
         self.planner = Planner(limits, wait)
         self.guard = UsageGuard(db, limits.query)
+        self._usage: dict[tuple[str, Any], UsageGroup] = {}  # by "session" or "tenant" and its name
         self.grants = Grants(None if db.durable is None else db.durable.storage)
         self.answers = AnswerBuilder(db, self.catalog, self.rules, limits, self.planner, self.guard)
         self.tenants = TenantBuilder(self.answers)
@@ -255,7 +256,7 @@ class Service:
         if self.grants.tenant is not None:
             hint = "Read and write relations with rules, queries and transactions."
             raise NotAuthorised("a tenant with a namespace cannot use SQL", hint=hint)
-        with self.guard.raised(limits):
+        with self.guard.raised(limits, self._groups(owner)):
             result = self.sql.execute(owner, text, parameters or {})
         self._system.update()
         return result
@@ -319,8 +320,19 @@ class Service:
         """
         self.grants.require("read", [name])
         self._system.require({name})
-        with self.guard.raised(limits):
+        with self.guard.raised(limits, self._groups(owner)):
             return self._registry.add(InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink))
+
+    def _groups(self, owner: Any) -> tuple[UsageGroup, ...]:
+        """Return the groups that the queries of an owner count for: those of the owner and of the tenant."""
+        groups: list[UsageGroup] = []
+        for kind, name, limits in (
+            ("session", owner, self.limits.session),
+            ("tenant", self.grants.tenant, self.limits.tenant),
+        ):
+            if name is not None:
+                groups.append(self._usage.setdefault((kind, name), UsageGroup(kind, limits)))
+        return tuple(groups)
 
     def add_arguments(self, interest: Interest, arguments: Arguments) -> None:
         """Add arguments to an interest: an update of its dataflow's parameters."""
@@ -341,6 +353,7 @@ class Service:
         for interest in self._registry.of_owner(owner):
             self.uninterest(interest)
         self.sql.drop_owner(owner)
+        self._usage.pop(("session", owner), None)
 
     # One-shot queries
 

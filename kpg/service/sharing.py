@@ -45,7 +45,7 @@ from kpg.service.planner import Planner
 from kpg.service.rules import RuleStore
 from kpg.service.templates import TOKEN, lift_constants, shape
 from kpg.service.tenant_parts import TenantPart, TokenFilter
-from kpg.service.usage_guard import UsageGuard
+from kpg.service.usage_guard import LimitedUsage, UsageGuard
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
@@ -255,6 +255,9 @@ class TenantBuilder:
             return build()
         if dataflow is None:
             dataflow = self.dataflows[key] = build()
+            usage = dataflow.output.dataflow.usage
+            if isinstance(usage, LimitedUsage):
+                usage.leave_groups()  # it does not belong to the first of its tenants
         return dataflow
 
     def build(self, name: str, columns: tuple[str, ...], joins: str = "auto") -> TenantDataflow:

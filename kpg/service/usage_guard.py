@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from kpg.dataflow.usage import DataflowUsage
 from kpg.errors import OverLimit
 from kpg.plan.product_estimates import estimate_products
-from kpg.service.limits import QueryLimits
+from kpg.service.limits import GroupLimits, QueryLimits
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
@@ -32,7 +32,38 @@ if TYPE_CHECKING:
 
 SMALL_PRODUCT_ROWS: Final = 1_000  # products with a side of at most this many rows are always planned
 MEASURE_SECONDS: Final = 0.02  # of a dataflow's CPU time between two measurements of its state
+MEASURE_ROWS: Final = 5_000  # that a dataflow processes between two measurements, if they take less time
 SHARE_WINDOW_SECONDS: Final = 10.0  # over which the share of CPU time is measured
+
+
+@dataclass(slots=True)
+class UsageGroup:
+    """What the queries of one session or tenant keep together."""
+
+    kind: str  # "session" or "tenant"
+    limits: GroupLimits
+    kept_rows: int = 0
+    kept_bytes: int = 0
+
+    def change(self, rows: int, nbytes: int) -> None:
+        """Add to what is kept."""
+        self.kept_rows += rows
+        self.kept_bytes += nbytes
+
+    def check(self) -> None:
+        """Raise OverLimit if the queries keep too much together."""
+        for name, kept, limit in (
+            ("kept_rows", self.kept_rows, self.limits.kept_rows),
+            ("kept_bytes", self.kept_bytes, self.limits.kept_bytes),
+        ):
+            if limit is not None and kept > limit:
+                unit = name.removeprefix("kept_")
+                raise OverLimit(
+                    f"the queries of this {self.kind} keep {kept:,} {unit}",
+                    detail=f"The limit {self.kind}_{name} is {limit:,}.",
+                    hint=f"End interests that are no longer read, or raise the limit: "
+                    f"kpg serve --max-{self.kind}-{name.replace('_', '-')} N.",
+                )
 
 
 @dataclass(slots=True)
@@ -42,8 +73,23 @@ class LimitedUsage(DataflowUsage):
     limits: QueryLimits = field(default_factory=QueryLimits)
     tenants: int = 1
     measured_at: float = 0.0  # the CPU time at the last measurement of state
+    unmeasured_rows: int = 0  # processed since then
     window_start: float = 0.0  # of the measurement of its share: wall time
     window_seconds: float = 0.0  # CPU time before that
+    groups: tuple[UsageGroup, ...] = ()  # that its state counts for
+
+    def measure(self, rows: int, nbytes: int) -> None:
+        """Record the state of the dataflow, also in its groups."""
+        for group in self.groups:
+            group.change(rows - self.kept_rows, nbytes - self.kept_bytes)
+        self.kept_rows, self.kept_bytes = rows, nbytes
+        self.measured_at, self.unmeasured_rows = self.seconds, 0
+
+    def leave_groups(self) -> None:
+        """Count for no group any more."""
+        for group in self.groups:
+            group.change(-self.kept_rows, -self.kept_bytes)
+        self.groups = ()
 
 
 class UsageGuard:
@@ -53,6 +99,7 @@ class UsageGuard:
         self.limits = limits
         self._worker = db.worker
         self._current: ContextVar[QueryLimits] = ContextVar("limits of the request", default=limits)
+        self._groups: ContextVar[tuple[UsageGroup, ...]] = ContextVar("groups of the request", default=())
         self._before = db.worker.guard
         self._charged = 0.0  # the CPU time of this thread that was charged to dataflows or to nobody
         db.worker.guard = self.check
@@ -64,18 +111,21 @@ class UsageGuard:
         return self._current.get()
 
     @contextmanager
-    def raised(self, limits: Mapping[str, float | None] | None) -> Iterator[None]:
-        """Use other limits for the queries that are installed in this block."""
-        token = self._current.set(self.limits.replaced(limits or {}))
+    def raised(self, limits: Mapping[str, float | None] | None, groups: tuple[UsageGroup, ...] = ()) -> Iterator[None]:
+        """Use other limits for the queries that are installed in this block; their state counts for some groups."""
+        token, before = self._current.set(self.limits.replaced(limits or {})), self._groups.set(groups)
         try:
             yield
         finally:
             self._current.reset(token)
+            self._groups.reset(before)
 
     # Admission
 
     def check_plan(self, root: PlanNode) -> None:
-        """Raise OverLimit if a plan multiplies two large collections."""
+        """Raise OverLimit if a plan multiplies two large collections, or the session keeps too much already."""
+        for group in self._groups.get():
+            group.check()
         limit = self.current.product_rows
         if limit is None:
             return
@@ -87,7 +137,9 @@ class UsageGuard:
 
     def admit(self, dataflow: Dataflow, limits: QueryLimits | None = None) -> None:
         """Let limits hold for a dataflow, by default those of the present request."""
-        dataflow.usage = LimitedUsage(limits=limits or self.current, window_start=monotonic())
+        usage = LimitedUsage(limits=limits or self.current, window_start=monotonic(), groups=self._groups.get())
+        dataflow.usage = usage
+        dataflow.on_drop.append(usage.leave_groups)
 
     # While dataflows run
 
@@ -118,7 +170,10 @@ def check_usage(operator: Operator, usage: LimitedUsage) -> None:
     if usage.seconds - usage.measured_at > MEASURE_SECONDS:
         check_state(dataflow, usage)
     if not operator.is_stepping and not dataflow.tracker.counts:  # everything that was fed is processed
+        usage.unmeasured_rows += usage.rows
         usage.rows = 0
+        if usage.unmeasured_rows > MEASURE_ROWS:
+            check_state(dataflow, usage)
         if not usage.answered:
             usage.answered, usage.window_start, usage.window_seconds = True, monotonic(), usage.seconds
 
@@ -143,7 +198,9 @@ def check_state(dataflow: Dataflow, usage: LimitedUsage) -> None:
         for updates in operator.state():
             rows += len(updates)
             nbytes += updates.nbytes
-    usage.kept_rows, usage.kept_bytes, usage.measured_at = rows, nbytes, usage.seconds
+    usage.measure(rows, nbytes)
+    for group in usage.groups:
+        group.check()
     limits, tenants = usage.limits, usage.tenants
     if limits.kept_rows is not None and rows > limits.kept_rows * tenants:
         raise over(f"{dataflow.name} keeps {rows:,} rows", "kept_rows", limits.kept_rows, "Ask for fewer rows")

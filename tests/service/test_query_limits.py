@@ -5,7 +5,7 @@ import pytest
 import kpg
 from kpg.errors import InputError, KpgError, OverLimit, TooManyRounds, UndefinedName
 from kpg.service import Change, Limits, Service
-from kpg.service.limits import QueryLimits
+from kpg.service.limits import GroupLimits, QueryLimits
 
 ROWS = 3_000
 
@@ -119,3 +119,29 @@ def test_the_share_of_cpu_time_is_limited_after_the_first_answer(
 def test_wrong_limits_are_refused(service: Service, limits: dict[str, int], error: type[KpgError]) -> None:
     with pytest.raises(error):
         service.interest("big", limits=limits)
+
+
+@pytest.mark.parametrize("kind", ["session", "tenant"])
+def test_the_queries_of_a_session_or_tenant_are_limited_together(kind: str) -> None:
+    limits = Limits(**{kind: GroupLimits(kept_rows=25_000)})  # type: ignore[arg-type]
+    service = Service(kpg.open(), limits=limits)
+    service.create_relation("n", {"x": int})
+    service.grant("n", "*", "read")
+    service.put("n", [(row,) for row in range(10_000)])
+    with service.grants.acting_as("acme"):
+        service.register(" ".join(f"acme_{number}(x, y) :- n(x), y = x * 2." for number in range(9)))
+        interests = []
+        with pytest.raises(OverLimit, match=f"the queries of this {kind} keep") as raised:
+            for number in range(9):
+                owner = "one" if kind == "session" else number
+                interests.append(service.interest(f"acme_{number}", owner=owner, sharing="nothing"))
+                interests[-1].take()
+        assert f"--max-{kind}-kept-rows" in str(raised.value.hint)
+        with service.grants.acting_as("globex"):
+            calm = service.interest("n", owner="other")
+            assert len(calm.take()) == 10_000
+        for interest in interests:
+            service.uninterest(interest)
+        again = service.interest("acme_8", owner="one", sharing="nothing")  # what was released does not count
+        assert len(again.take()) == 10_000
+    service.db.close()
