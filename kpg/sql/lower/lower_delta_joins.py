@@ -23,7 +23,7 @@ from kpg.sql.lower.join_graph import JoinGraph
 from kpg.sql.lower.lower_rows import condition_of
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.relation_lowering import RelationLowering
-from kpg.sql.lower.table_arrangements import is_indexed_by, serving_key, shared_index, unfiltered
+from kpg.sql.lower.table_arrangements import is_indexed_by, serving_key, shared_index, table_key, unfiltered
 from kpg.sql.relational.scalars import Column, Scalar
 from kpg.sql.rewrites.join_conditions import columns_of, equation
 from kpg.sql.rewrites.scalar_properties import can_fail
@@ -43,6 +43,11 @@ class LookupStep:
         """Return the columns of the relation that are looked up."""
         return tuple(lowered[self.relation].names[own] for _, own in self.keys)
 
+    def rank(self, lowered: list[LoweredRelation]) -> tuple[int, bool]:
+        """Return a greater value for a lookup that is likely to find fewer rows."""
+        key = table_key(lowered[self.relation])
+        return len(self.keys), bool(key) and set(key) <= set(self.names(lowered))
+
     def reading(self, lowered: list[LoweredRelation], index: tuple[str, ...]) -> LookupStep:
         """Return the step with its pairs in the order of an index."""
         names = lowered[self.relation].names
@@ -55,7 +60,7 @@ def can_be_delta(lowering: RelationLowering, graph: JoinGraph, lowered: list[Low
         return False
     if any(relation.rows.node.loops for relation in lowered):
         return False
-    return all(steps_of(graph, start) is not None for start in range(len(graph.relations)))
+    return all(steps_of(graph, lowered, start) is not None for start in range(len(graph.relations)))
 
 
 def kept_by_deltas(lowering: RelationLowering, graph: JoinGraph, lowered: list[LoweredRelation]) -> KeptRows:
@@ -70,10 +75,10 @@ def kept_by_deltas(lowering: RelationLowering, graph: JoinGraph, lowered: list[L
     return kept
 
 
-def pipeline_texts(graph: JoinGraph, labels: Sequence[str]) -> tuple[str, ...]:
+def pipeline_texts(graph: JoinGraph, lowered: list[LoweredRelation], labels: Sequence[str]) -> tuple[str, ...]:
     """Return the order in which the changes of each relation are extended by the others."""
     return tuple(
-        " → ".join([labels[start], *(labels[step.relation] for step in steps_of(graph, start) or ())])
+        " → ".join([labels[start], *(labels[step.relation] for step in steps_of(graph, lowered, start) or ())])
         for start in range(len(graph.relations))
     )
 
@@ -86,7 +91,7 @@ def pipelines_of(
     The pairs of a step are in the order of its index. On one worker, a step reads an index whose key begins with its
     columns, if another step needs that one anyway.
     """
-    plain = [steps_of(graph, start) or [] for start in range(len(graph.relations))]
+    plain = [steps_of(graph, lowered, start) or [] for start in range(len(graph.relations))]
     wanted: dict[int, set[frozenset[str]]] = {}
     for step in (step for steps in plain for step in steps):
         wanted.setdefault(step.relation, set()).add(frozenset(step.names(lowered)))
@@ -121,8 +126,11 @@ def is_alone(lowering: RelationLowering) -> bool:
     return lowering.db.is_single_worker
 
 
-def steps_of(graph: JoinGraph, start: int) -> list[LookupStep] | None:
-    """Return the steps of the pipeline of one relation, most keys first; None if it does not reach all relations."""
+def steps_of(graph: JoinGraph, lowered: list[LoweredRelation], start: int) -> list[LookupStep] | None:
+    """Return the steps of the pipeline of one relation; None if it does not reach all relations.
+
+    Lookups by most columns come first, among them those by the key of a table: they find at most one row.
+    """
     reached, steps = 1 << start, list[LookupStep]()
     while reached != (1 << len(graph.relations)) - 1:
         best: LookupStep | None = None
@@ -131,8 +139,9 @@ def steps_of(graph: JoinGraph, start: int) -> list[LookupStep] | None:
                 continue
             pairs = zip(graph.members(reached), graph.members(1 << number), strict=True)
             keys = tuple((mine[0], theirs[0]) for mine, theirs in pairs if mine and theirs)
-            if keys and (best is None or len(keys) > len(best.keys)):
-                best = LookupStep(number, keys)
+            step = LookupStep(number, keys)
+            if keys and (best is None or step.rank(lowered) > best.rank(lowered)):
+                best = step
         if best is None:
             return None
         steps.append(best)

@@ -62,7 +62,7 @@ def choose(
     delta = kept_by_deltas(lowering, graph, lowered)
     is_known = all(map(lowering.estimates.is_known, graph.relations))
     if wanted == "delta" or delta.rows == 0 or (is_known and delta.nbytes * DELTA_ADVANTAGE < binary.nbytes):
-        return JoinChoice("delta", pipeline_texts(graph, labels), delta, binary)
+        return JoinChoice("delta", pipeline_texts(graph, lowered, labels), delta, binary)
     return JoinChoice("binary", orders, binary, delta)
 
 
