@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"api", "client", "columns", "opening"},
     "query": {"api", "columns", "opening", "plan", "seminaive", "terminal"},
     "sql": {"api", "columns", "plan", "query", "seminaive", "terminal"},
-    "service": {"algebra", "api", "columns", "dataflow", "observe", "plan", "query", "sql", "storage"},
+    "service": {"algebra", "api", "columns", "observe", "query", "sql"},
     "testing": {"algebra", "api", "columns", "dataflow", "kernels", "query", "sql", "trace"},
     "bench": {
         "algebra",
@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "terminal",
         "trace",
     },
-    "server": {"api", "columns", "kernels", "observe", "opening", "protocol", "query", "service", "terminal"},
+    "server": {"api", "columns", "kernels", "observe", "opening", "protocol", "query", "service", "spark", "terminal"},
     "shell": {"api", "client", "columns", "opening", "protocol", "query", "server", "sql", "terminal"},
     "doctor": {"kernels"},
     "cli": {"bench", "doctor", "kernels", "query", "server", "shell"},

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +31,12 @@ from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.memory import Memory, Watch
 from kpg.api.output_table import OutputTable
 from kpg.api.pending_rows import PendingRows
+from kpg.api.query_limits import QueryLimits
 from kpg.api.relation_growth import describe_largest
 from kpg.api.symbol_usage import symbols_in_use
 from kpg.api.times import show_frontier
 from kpg.api.transactions import TransactionRequest, as_origin, perform
+from kpg.api.usage_guard import UsageGuard
 from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
@@ -50,10 +53,10 @@ from kpg.trace.merge_policy import ALL_OPERATORS, IDLE_CALL_FUEL, policy_for
 from kpg.trace.spine import Spine
 
 if TYPE_CHECKING:
-    from kpg.api.admission import Admission
     from kpg.api.capture import Capture
     from kpg.api.durability import DurableStore
     from kpg.api.installed_arrangement import InstalledArrangement
+    from kpg.api.waiting_requests import WaitingRequests
 
 
 class EmbeddedDatabase(Database):
@@ -83,15 +86,15 @@ class EmbeddedDatabase(Database):
         self.outputs = OutputTable()
         self.pending = PendingRows(config.coordinates)
         self.installed: weakref.WeakSet[InstalledArrangement] = weakref.WeakSet()
-        self.holders: weakref.WeakSet[Any] = weakref.WeakSet()  # hold unread changes, as outputs do
+        self.holders = weakref.WeakSet()
         self.changed: set[EmbeddedOutput] = set()  # outputs with listeners and unread changes
         self.captures: list[Capture] = []
         self.followers = []
-        self.closing: list[Callable[[], None]] = []  # called before the open time is closed; may insert rows
+        self.closing = []
         self.recorder: Recorder | None = None  # turns events of the engine into relations, if a log is open
         self.memory = Memory(config.memory_limit, partial(describe_largest, self.worker))
         self.watch = Watch(self.memory)
-        self.admission: Admission | None = None  # of queries, if the db runs them for others
+        self.admission: UsageGuard | None = None
         if config.memory_limit is not None:
             self.worker.guard = self.watch
         self.durable = durable
@@ -124,6 +127,18 @@ class EmbeddedDatabase(Database):
     @property
     def is_durable(self) -> bool:
         return self.durable is not None
+
+    @property
+    def declarations(self) -> Mapping[str, Any]:
+        return {} if self.durable is None else self.durable.storage.declarations
+
+    def declare(self, name: str, value: Any) -> None:
+        if self.durable is not None:
+            self.durable.storage.register(name, value)
+
+    def undeclare(self, name: str) -> None:
+        if name in self.declarations and self.durable is not None:
+            self.durable.storage.unregister(name)
 
     # Time
 
@@ -260,6 +275,10 @@ class EmbeddedDatabase(Database):
         dataflow.first_epoch = self.epoch - 1
         return dataflow
 
+    def limit_queries(self, limits: QueryLimits) -> UsageGuard:
+        self.admission = UsageGuard(self, limits)
+        return self.admission
+
     def settle(self) -> None:
         self.check()
         self.outputs.release_abandoned()
@@ -270,6 +289,16 @@ class EmbeddedDatabase(Database):
             if self.completion.unfinished:
                 self.completion.work(0.0)
         self.memory.check()
+
+    @property
+    def has_work(self) -> bool:
+        return self.completion.has_work
+
+    def serve_requests(self, requests: WaitingRequests) -> None:
+        self.completion.requests = requests
+
+    def wait_for_future(self, future: Future[Any]) -> None:
+        self.completion.wait_for_future(future)
 
     def work(self, seconds: float = 0.01) -> bool:
         """Work for about this long on answers that are not complete; return False when nothing is left to do."""

@@ -17,16 +17,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from kpg.algebra.order import Time, join
 from kpg.api.collection import Collection
 from kpg.api.embedded_arrangement import EmbeddedArrangement
 from kpg.api.encoding_input import EncodingInput
 from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.api.shared_indexes import indexed_rows
 from kpg.api.times import LAST
 from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
+from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.dataflow.operator import Message
 from kpg.dataflow.worker import event_logging
@@ -85,13 +88,12 @@ class EmbeddedInput(EncodingInput):
         return int(data.shape[1])
 
     def present(self, names: tuple[str, ...], keys: Ints) -> Updates:
-        """Return the rows with some values in some columns, now: complete and pending ones.
-
-        The columns must be the first ones of the base arrangement.
-        """
-        lanes = list(self.schema.lanes_of(names))
-        wanted = consolidate(Updates(np.ascontiguousarray(keys), constant((0,)), constant((1,)))).data
         base = self.base()
+        first = base.schema.names[: len(names)]
+        assert set(first) == set(names), f"{self.name} is not arranged by {names}"
+        keys = keys[list(self.schema.select(names).lanes_of(first))]
+        lanes = list(self.schema.lanes_of(first))
+        wanted = consolidate(Updates(np.ascontiguousarray(keys), constant((0,)), constant((1,)))).data
         self._catch_up(base)
         parts: list[Updates] = []
         order = list(base.schema.lanes_of(self.schema.names))
@@ -108,6 +110,10 @@ class EmbeddedInput(EncodingInput):
         if not parts:
             return Updates(np.empty((self.schema.width, 0), np.int64), constant((0,)), constant((1,)))
         return consolidate_all(parts)
+
+    def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
+        data = encode(self.schema.select(keys), rows, self.db.symbols)
+        return indexed_rows(self.db, self, self.schema, keys, data, as_of)
 
     def _catch_up(self, base: InstalledArrangement) -> None:
         """Seal the epochs that `db.push_to` left open. Several workers leave none: an advance waits for all of them."""

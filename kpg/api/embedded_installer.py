@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kpg.api.contracts import Database, Installer, Output
+from kpg.api.contracts import Arrangement, Database, Input, Installer, Output
 from kpg.api.dataflow_builders import ArrangementsBuilder, RelationBuilder, StreamBuilder
 from kpg.api.embedded_arrangement import EmbeddedArrangement
+from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_output import EmbeddedOutput, EmbeddedProbe
 from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.api.shared_indexes import ArrangementSource, IndexSource, SharedRelation, shared_indexes
 from kpg.api.unread_changes import UnreadChanges
 from kpg.columns.schema import Schema
 from kpg.errors import InUse
@@ -43,11 +45,15 @@ class EmbeddedInstaller(Installer):
         self.db.install(name, builder, logged)
         return builder.source, builder.installed
 
+    def shared(self, source: Input | Output | Arrangement, schema: Schema) -> SharedRelation:
+        return SharedRelation(self.db, arrangement_source(source), schema)
+
     def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> EmbeddedOutput:
         self.db.check()
         self._check([node])
         chosen = free_output_name(self.db, name, replace)
-        output = self._output(node, chosen, keep)
+        with shared_indexes(node):
+            output = self._output(node, chosen, keep)
         self._admit(output.dataflow)
         enter(self.db, output, name)
         return output
@@ -109,6 +115,16 @@ class EmbeddedInstaller(Installer):
             builder.abandon()
             raise
         return builder.installed
+
+
+def arrangement_source(source: Input | Output | Arrangement) -> ArrangementSource:
+    """Return an input, output or arrangement of this process as a source of arrangements."""
+    if isinstance(source, EmbeddedOutput):
+        return source.indexes
+    if isinstance(source, EmbeddedArrangement):
+        return IndexSource(source)
+    assert isinstance(source, EmbeddedInput)
+    return source
 
 
 def free_output_name(db: Database, name: str | None, replace: bool) -> str:

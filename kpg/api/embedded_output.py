@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
@@ -23,10 +24,13 @@ from kpg.api.changes import Changes
 from kpg.api.contracts import Output, Probe
 from kpg.api.installed_arrangement import InstalledArrangement
 from kpg.api.pending_warning import warn_of_pending
-from kpg.api.trace_reads import check_errors, check_readable, to_counted_table, to_table
+from kpg.api.shared_indexes import OutputIndexes, indexed_rows
+from kpg.api.trace_reads import check_errors, check_readable, read_rows, to_counted_table, to_table
 from kpg.api.unread_changes import UnreadChanges
+from kpg.api.usage_guard import LimitedUsage
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Updates
+from kpg.columns.table_rows import encode
+from kpg.columns.updates import Updates, constant
 from kpg.dataflow.graph import Dataflow
 from kpg.errors import Closed, DataError, InputError, KpgError, TimeNotReached
 from kpg.operators.deliver_updates import DeliverUpdates
@@ -61,6 +65,7 @@ class EmbeddedOutput(Output):
         self._installed = installed
         self._errors = errors
         self._listeners: list[Callable[[Changes], Any]] = []
+        self._indexes: OutputIndexes | None = None
         self._released = False
         changes.trace = None if installed is None else installed.handle
         self.reads = reads
@@ -127,8 +132,12 @@ class EmbeddedOutput(Output):
                 listener(changes)
 
     def keep_times_apart(self) -> None:
-        """Let the first changes keep their times, however many they are."""
         self._changes.keep_times_apart()
+
+    def skip_changes(self) -> None:
+        self._check()
+        self.db.settle()
+        self.drain()
 
     def unread(self) -> Iterator[tuple[Schema, Updates]]:
         """Yield the unread changes that no trace holds, with the columns of their lanes."""
@@ -187,6 +196,23 @@ class EmbeddedOutput(Output):
             return to_counted_table(self.db, installed, self.schema, time)
         return to_table(self.db, installed, self.schema, time, None)
 
+    def lanes(self) -> Updates:
+        epoch = self.complete_through
+        assert epoch is not None
+        data, counts = read_rows(self.readable(), self.schema, (epoch,), None)
+        return Updates(np.ascontiguousarray(data), constant((epoch,)), counts.reshape(1, -1))
+
+    def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
+        data = encode(self.schema.select(keys), rows, self.db.symbols)
+        return indexed_rows(self.db, self.indexes, self.schema, keys, data, as_of)
+
+    @property
+    def indexes(self) -> OutputIndexes:
+        """The indexes that queries on this answer share."""
+        if self._indexes is None:
+            self._indexes = OutputIndexes(self)
+        return self._indexes
+
     @property
     def dataflow(self) -> Dataflow:
         """The dataflow that maintains the answer."""
@@ -212,6 +238,14 @@ class EmbeddedOutput(Output):
             self.db.settle()
         epoch = self.db.completion.complete_through(self._dataflow)
         return epoch if epoch >= 0 else None
+
+    @property
+    def answered(self) -> bool:
+        complete = self.complete_through if not self.ended else None
+        return self.ended or (-1 if complete is None else complete) >= self._dataflow.first_epoch
+
+    def catch_up(self) -> None:
+        self.db.completion.newest(self._dataflow)
 
     def wait(self, time: Any = None) -> None:
         self._check()
@@ -254,6 +288,25 @@ class EmbeddedOutput(Output):
             time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
         if time >= (0,):
             check_errors(self.db, self.name, errors, time)
+
+    # Limits and failures
+
+    def share_limits(self, tenants: int) -> None:
+        if isinstance(self._dataflow.usage, LimitedUsage):
+            self._dataflow.usage.tenants = max(1, tenants)
+
+    def take_limits(self, other: Output) -> None:
+        assert isinstance(other, EmbeddedOutput)
+        usage = other.dataflow.usage
+        if isinstance(usage, LimitedUsage) and self.db.admission is not None:
+            self.db.admission.admit(self._dataflow, usage.limits)
+
+    def leave_groups(self) -> None:
+        if isinstance(self._dataflow.usage, LimitedUsage):
+            self._dataflow.usage.leave_groups()
+
+    def on_failure(self, function: Callable[[], None]) -> None:
+        self._dataflow.on_failure = function
 
     def explain(self) -> str:
         from kpg.api.explain_dataflow import explain_dataflow

@@ -49,10 +49,6 @@ class EncodingInput(Input):
     # Where rows go
 
     @abstractmethod
-    def take_lanes(self, updates: Updates) -> None:
-        """Accept rows that are encoded already."""
-
-    @abstractmethod
     def replace_lanes(self, data: Ints) -> None:
         """Accept encoded rows, each key once, in place of the rows with equal key."""
 

@@ -12,16 +12,24 @@ worker is replaced (see generations).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Literal, TypeVar
+from weakref import WeakSet
+
+import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.contracts import Database
 from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.output_table import OutputTable
+from kpg.api.query_limits import QueryAdmission, QueryLimits
+from kpg.api.trace_reads import rows_table
 from kpg.api.transactions import as_origin
+from kpg.api.waiting_requests import WaitingRequests
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_installer import ClusterInstaller
@@ -30,7 +38,7 @@ from kpg.cluster.cluster_transactions import ClusterTransactions
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
 from kpg.cluster.rank_commands.command_kinds import Command
-from kpg.cluster.rank_commands.input_commands import CreateInputCommand, InsertCommand
+from kpg.cluster.rank_commands.input_commands import CreateInputCommand, DropTemporaryCommand, InsertCommand
 from kpg.cluster.rank_commands.inspection_commands import (
     CallCommand,
     DescribeCommand,
@@ -40,6 +48,7 @@ from kpg.cluster.rank_commands.inspection_commands import (
 )
 from kpg.cluster.rank_commands.query_commands import (
     DiscardChangesCommand,
+    IndexedRowsCommand,
     LookupCommand,
     OutputFrontierCommand,
     ProbeFrontierCommand,
@@ -49,22 +58,25 @@ from kpg.cluster.rank_commands.query_commands import (
 from kpg.cluster.rank_commands.staging_commands import PublishCommand
 from kpg.cluster.rank_commands.storage_commands import (
     CheckpointCommand,
+    DeclarationsCommand,
+    DeclareCommand,
     DropReaderCommand,
     IsAppliedCommand,
     ReadersCommand,
     SetReaderCommand,
+    UndeclareCommand,
 )
-from kpg.cluster.rank_commands.time_commands import (
-    SettleCommand,
-)
-from kpg.cluster.request_frames import RowBlock
+from kpg.cluster.rank_commands.time_commands import SettleCommand
+from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.cluster.request_history import RequestHistory
 from kpg.cluster.sent_rows import SentRows
+from kpg.columns.schema import Schema
 from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
-from kpg.columns.updates import Updates
+from kpg.columns.table_rows import encode
+from kpg.columns.updates import Updates, constant
 from kpg.config import Config
-from kpg.errors import Closed, InUse, KpgError, StorageError, Unavailable, UndefinedName, WorkerLost
+from kpg.errors import Closed, KpgError, StorageError, Unavailable, UndefinedName, WorkerLost
 from kpg.plan.plan_values import write_schema
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
@@ -94,7 +106,7 @@ class ClusterDatabase(Database):
         self.config = config
         self.symbols = Symbols()
         self.inputs, self.outputs, self.readers = {}, OutputTable(), {}
-        self.followers = []
+        self.followers, self.closing, self.holders = [], [], WeakSet()
         self.workers = workers
         self.directory = directory
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
@@ -103,6 +115,8 @@ class ClusterDatabase(Database):
         self.generations.after_recovery.append(self._discard_received_changes)
         self.pending = SentRows(config.coordinates, self.generations.history, keep_copies=directory is not None)
         self.installer = ClusterInstaller(self, output_class)
+        self.admission = None
+        self._requests: WaitingRequests | None = None
         self.transactions = ClusterTransactions(self)
         self.checkpoint_trouble: str | None = None  # why the last automatic checkpoint failed
         self._next_checkpoint = 0 if directory is None else directory.checkpoint_bytes  # bytes of log
@@ -114,6 +128,7 @@ class ClusterDatabase(Database):
             self.generations.begin()
             if directory is not None:
                 self._fetch_readers()
+                self._drop_temporary()
         except BaseException:
             self.close()
             raise
@@ -129,6 +144,23 @@ class ClusterDatabase(Database):
     @property
     def is_durable(self) -> bool:
         return self.directory is not None
+
+    @property
+    def declarations(self) -> Mapping[str, Any]:
+        return {} if self.directory is None else self.ask(DeclarationsCommand())[0].value
+
+    def declare(self, name: str, value: Any) -> None:
+        if self.directory is not None:
+            self.ask(DeclareCommand(name, value))
+
+    def undeclare(self, name: str) -> None:
+        if self.directory is not None:
+            self.ask(UndeclareCommand(name))
+
+    def _drop_temporary(self) -> None:
+        """Drop the relations that an earlier process created with keep_on_disk=False."""
+        dropped = {name for reply in self.ask(DropTemporaryCommand()) for name in reply.value}
+        self.generations.stored -= dropped
 
     @property
     def recoveries(self) -> int:
@@ -179,6 +211,19 @@ class ClusterDatabase(Database):
         time = None if as_of is None else self.as_time(as_of)
         return all_rows([reply.blocks[0] for reply in self.ask(replace(command, as_of=time), blocks)])
 
+    def indexed_rows(
+        self, kind: Literal["input", "output"], name: str, schema: Schema, keys: tuple[str, ...], rows: Any, as_of: Any
+    ) -> Callable[[], pa.Table] | None:
+        """Return a function that returns the rows of an input or output with some keys, if it has an index by them."""
+        key_schema = schema.select(keys)
+        encoded = Updates(encode(key_schema, rows, self.symbols), constant((0,)), constant((1,)))
+        command = IndexedRowsCommand(kind, name, keys, None if as_of is None else self.as_time(as_of))
+        replies = self.ask(command, [RowBlock(encoded, symbolic_lanes(key_schema))])
+        if not replies[0].value:
+            return None
+        found = all_rows([reply.blocks[0] for reply in replies])
+        return partial(rows_table, self, name, schema, found.data, found.diffs[0])
+
     # Time
 
     @property
@@ -198,9 +243,16 @@ class ClusterDatabase(Database):
         with self.coordinator.lock:
             self.check()
             frontier = self._frontier_ahead(time)
+            if frontier != self.time:
+                self.insert_before_closing()
             self.outputs.release_abandoned()
             replies = self.transactions.advance(frontier, origins)
         self.transactions.notify(replies)
+
+    def insert_before_closing(self) -> None:
+        """Insert the rows that belong to the open time, which is about to be closed."""
+        for insert in tuple(self.closing):
+            insert()
 
     def publish(self, command: PublishCommand, rows: int, origins: tuple[Origin, ...] = ()) -> int:
         """Make staged rows one transaction and return its epoch; `rows` is their number. Does not retry."""
@@ -212,31 +264,52 @@ class ClusterDatabase(Database):
 
     def _discard_received_changes(self) -> None:
         """Make workers that began again drop the changes that this process has received from their predecessors."""
-        followed = tuple(name for name, output in self.outputs.items() if output.followed)
+        followed = {name: output for name, output in self.outputs.items() if output.followed}
         if followed:
-            self.coordinator.ask(DiscardChangesCommand(followed))
+            for rank, reply in enumerate(self.coordinator.ask(DiscardChangesCommand(tuple(followed)))):
+                for output, failure in zip(followed.values(), reply.value, strict=True):
+                    output.report_failure(rank, failure)
 
     def transact(self, fill: Callable[[ClusterDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         batch = as_origin(origin)
         with self.coordinator.lock:
             if batch is not None and self.was_applied(batch):
                 return self.epoch - 1
-            if self.pending:
-                raise InUse("rows were inserted before the transaction began", hint="Call db.advance() first.")
+            mark = self.transactions.begin()
+            epoch = self.epoch
             try:
                 fill(self)
                 return self.advance(origins=() if batch is None else (batch,))
             except BaseException:
-                self.take_back()
+                if self.epoch == epoch:  # otherwise a listener failed after the transaction
+                    self.transactions.undo(mark)
                 raise
 
     def take_back(self) -> None:
         """Drop all pending rows, here and on the workers."""
         self.transactions.take_back()
 
+    def limit_queries(self, limits: QueryLimits) -> QueryAdmission:
+        self.admission = QueryAdmission(limits)
+        return self.admission
+
     def settle(self) -> None:
         self.outputs.release_abandoned()
         self.ask(SettleCommand())
+
+    @property
+    def has_work(self) -> bool:
+        """False: an advance waits until the workers have done all work."""
+        return False
+
+    def serve_requests(self, requests: WaitingRequests) -> None:
+        self._requests = requests
+
+    def wait_for_future(self, future: Future[Any]) -> None:
+        if self._requests is None:
+            wait([future])
+        else:
+            self._requests.wait_for_future(future)
 
     def work(self, seconds: float = 0.01) -> bool:
         """Return False: an advance waits until the workers have completed all answers."""
@@ -317,7 +390,8 @@ class ClusterDatabase(Database):
         if existing is not None:
             return existing
         source = ClusterInput(self, name, schema_of(schema, columns), key, keep)
-        self.ask(CreateInputCommand(name, write_schema(source.schema), tuple(source.key) or None, keep))
+        key = tuple(source.key) or None
+        self.ask(CreateInputCommand(name, write_schema(source.schema), key, keep, keep_on_disk))
         self.inputs[name] = source
         return source
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
@@ -23,11 +24,14 @@ from kpg.cluster.rank_commands.input_commands import (
     DropInputCommand,
     InsertCommand,
     MakeRowsCommand,
+    PresentRowsCommand,
+    SizeCommand,
 )
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
+from kpg.columns.consolidation import consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep, slice_updates
-from kpg.columns.updates import Ints, Updates, constant
+from kpg.columns.updates import Ints, Updates, constant, no_updates
 from kpg.errors import BadPlan
 from kpg.operators.exchange import owners_of
 from kpg.plan.plan_values import name_of_function
@@ -97,6 +101,14 @@ class ClusterInput(EncodingInput):
         cuts = [len(updates) * rank // workers for rank in range(workers + 1)]
         return [(rank, slice_updates(updates, cuts[rank], cuts[rank + 1])) for rank in range(workers)]
 
+    def present(self, names: tuple[str, ...], keys: Ints) -> Updates:
+        self.ensure_arranged()
+        wanted = Updates(np.ascontiguousarray(keys), constant((0,)), constant((1,)))
+        block = RowBlock(wanted, symbolic_lanes(self.schema.select(names)))
+        replies = self.db.ask(PresentRowsCommand(self.name, names), [block])
+        parts = [reply.blocks[0] for reply in replies if len(reply.blocks[0])]
+        return consolidate_all(parts) if parts else no_updates(self.schema.width, 1)
+
     # Towards queries
 
     @property
@@ -105,8 +117,11 @@ class ClusterInput(EncodingInput):
 
     @property
     def size(self) -> int:
-        """0: this process holds no rows."""
-        return 0
+        """The number of updates that all workers hold of it."""
+        return sum(reply.value for reply in self.db.ask(SizeCommand("input", self.name)))
+
+    def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
+        return self.db.indexed_rows("input", self.name, self.schema, keys, rows, as_of)
 
     def keep_by(self, *keys: str) -> None:
         self.schema.select(keys)

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from kpg.api.contracts import Installer
+from kpg.algebra.order import Time
+from kpg.api.contracts import Arrangement, Input, Installer, Output, SourceCollection
 from kpg.api.embedded_installer import enter, free_output_name
+from kpg.api.query_limits import QueryLimits
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_output import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe
+from kpg.cluster.rank_commands.input_commands import SizeCommand
 from kpg.cluster.rank_commands.query_commands import (
     InstallArrangementCommand,
     InstallOutputCommand,
     InstallProbeCommand,
 )
+from kpg.cluster.rank_generation import SHARED_PREFIX
+from kpg.columns.schema import Schema
 from kpg.errors import KpgError
 from kpg.plan import plan_document
-from kpg.plan.nodes import PlanNode
+from kpg.plan.nodes import InstalledNode, PlanNode, RelationNode
 
 if TYPE_CHECKING:
     from kpg.cluster.cluster_database import ClusterDatabase
@@ -38,14 +43,31 @@ class ClusterInstaller(Installer):
 
     def _inputs_of(self, plan: dict[str, Any]) -> frozenset[str]:
         """Return the names of the inputs that a plan reads, directly or through arrangements."""
-        references = plan_document.references(plan)
-        direct = frozenset(name for kind, name in references if kind == "input")
-        return direct.union(*[self._reads[number] for kind, number in references if kind == "index"])
+        reads: frozenset[str] = frozenset()
+        for kind, name in plan_document.references(plan):
+            match kind.removeprefix(SHARED_PREFIX):
+                case "input":
+                    reads |= {name}
+                case "index":
+                    reads |= self._reads[name]
+                case "output":
+                    reads |= self.db.outputs[name].reads
+        return reads
+
+    def _admit(self, node: PlanNode) -> QueryLimits | None:
+        """Raise if the db does not admit a plan; return the limits of its query, if it has some."""
+        if self.db.admission is None:
+            return None
+        self.db.admission.check_plan(node)
+        return self.db.admission.current
+
+    def shared(self, source: Input | Output | Arrangement, schema: Schema) -> ClusterSource:
+        return ClusterSource(self.db, source, schema)
 
     def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> ClusterOutput:
         self.db.check()
         chosen, plan = free_output_name(self.db, name, replace), document(node)
-        self.db.ask(InstallOutputCommand(chosen, plan, keep))
+        self.db.ask(InstallOutputCommand(chosen, plan, keep, self._admit(node)))
         output = self._output_class(self.db, chosen, node.schema, keep, self._inputs_of(plan))
         enter(self.db, output, name)
         return output
@@ -60,8 +82,9 @@ class ClusterInstaller(Installer):
     def _arrangement(
         self, node: PlanNode, name: str, keys: tuple[str, ...], relation: str | None
     ) -> ClusterArrangement:
-        index, plan = ClusterIndex(next(self._numbers), name, keys), document(node)
-        self.db.ask(InstallArrangementCommand(index.number, name, tuple(keys), relation, plan))
+        index, plan = ClusterIndex(self.db, next(self._numbers), name, keys), document(node)
+        limits = None if isinstance(node, (InstalledNode, RelationNode)) else self._admit(node)
+        self.db.ask(InstallArrangementCommand(index.number, name, tuple(keys), relation, plan, limits))
         self._reads[index.number] = self._inputs_of(plan)
         return ClusterArrangement(self.db, index, node)
 
@@ -77,6 +100,43 @@ class ClusterInstaller(Installer):
         return ClusterProbe(self.db, number)
 
 
+class SharedReference:
+    """The reference by which a plan names a source; the workers find or install the indexes of it that they need."""
+
+    kind: Literal["input", "output", "index"]
+    name: str | int  # of an index, its number
+
+    def __init__(self, source: Any) -> None:
+        if isinstance(source, ClusterArrangement):
+            self.kind, self.name = "index", source.index.number
+        else:
+            self.kind, self.name = "output" if isinstance(source, ClusterOutput) else "input", source.name
+        self._db = source.db
+
+    @property
+    def size(self) -> int:
+        """The number of updates that all workers hold of it."""
+        return sum(reply.value for reply in self._db.ask(SizeCommand(self.kind, self.name)))
+
+
+class ClusterSource(SourceCollection):
+    """An input, output or arrangement with shared indexes, as a collection to build queries on."""
+
+    def __init__(self, db: ClusterDatabase, source: Input | Output | Arrangement, schema: Schema) -> None:
+        self._reference = SharedReference(source)
+        super().__init__(db, RelationNode(schema, frozenset(), self._reference))
+        self._input = source if isinstance(source, ClusterInput) else None
+        self.closed = self._input is not None and self._input.closed  # other sources may always change
+
+    @property
+    def latest(self) -> Time | None:
+        return None if self._input is None else self._input.latest
+
+    @property
+    def size(self) -> int:
+        return self._reference.size
+
+
 def document(node: PlanNode) -> dict[str, Any]:
     """Return a plan as the document that workers read."""
     return plan_document.write(node, reference_of)
@@ -88,4 +148,6 @@ def reference_of(owner: Any) -> list[Any]:
         return ["index", owner.number]
     if isinstance(owner, ClusterInput):
         return ["input", owner.name]
+    if isinstance(owner, SharedReference):
+        return [SHARED_PREFIX + owner.kind, owner.name]
     raise KpgError("this collection belongs to another db", hint="Make it from inputs of the db that installs it.")

@@ -7,7 +7,7 @@ A row is on one worker only, the owner of its key, so that shards are concatenat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,7 +19,9 @@ from kpg.api.changes import Changes, in_time_order
 from kpg.api.contracts import Arrangement, Output, Probe
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import counted_table, rows_table
+from kpg.cluster.rank_commands.input_commands import SizeCommand
 from kpg.cluster.rank_commands.query_commands import (
+    DiscardChangesCommand,
     LookupCommand,
     OutputFrontierCommand,
     ProbeFrontierCommand,
@@ -37,7 +39,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, concatenate, constant, no_updates, spread
 from kpg.config import CHANGES_LIMIT
-from kpg.errors import Closed, InputError, KpgError
+from kpg.errors import Closed, DataError, InputError, KpgError
 from kpg.plan.nodes import InstalledNode, PlanNode
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.parts import FailureSpec
@@ -59,7 +61,7 @@ class ClusterOutput(Output):
         self.reads = reads
         self.followed = False  # whether each advance brings the changes: from the first request for changes on
         self._unread: list[Updates] = []
-        self._failure: FailureSpec | None = None  # of a worker: why the answer has no value since the last advance
+        self._failures: dict[int, KpgError] = {}  # by worker: why the answer has no value since the last advance
         self._listeners: list[Callable[[Changes], Any]] = []
         self._released = False
 
@@ -70,8 +72,9 @@ class ClusterOutput(Output):
         self._check()
         if not self.followed:
             self._follow()
-        if self._failure is not None:
-            raise error_of(self._failure)
+        error = self.error()
+        if error is not None and not (self.keep and isinstance(error, DataError)):  # else a read of the rows raises it
+            raise error
         return self._drain()
 
     def _drain(self) -> Changes:
@@ -84,12 +87,29 @@ class ClusterOutput(Output):
         with self.db.coordinator.lock:
             replies = self.db.ask(TakeChangesCommand(self.name))
             self.followed = True
-            self.take([reply.blocks[0] for reply in replies], [reply.value for reply in replies])
+            for rank, reply in enumerate(replies):
+                self.take(rank, reply.blocks[0], reply.value)
 
-    def take(self, parts: list[Updates], failures: Iterable[FailureSpec | None] = ()) -> None:
-        """Keep changes that the workers sent until they are read; sum them when they are too many."""
-        self._failure = next((failure for failure in failures if failure is not None), None)
-        self._unread += [part for part in parts if len(part)]
+    def skip_changes(self) -> None:
+        self._check()
+        with self.db.coordinator.lock:
+            replies = self.db.ask(DiscardChangesCommand((self.name,)))
+            self.followed = True
+            self._unread = []
+            for rank, reply in enumerate(replies):
+                self.report_failure(rank, reply.value[0])
+
+    def report_failure(self, rank: int, failure: FailureSpec | None) -> None:
+        """Note why the answer has no value on a worker now, or that it has one."""
+        self._failures.pop(rank, None)
+        if failure is not None:
+            self._failures[rank] = error_of(failure)
+
+    def take(self, rank: int, part: Updates, failure: FailureSpec | None) -> None:
+        """Keep changes that a worker sent until they are read; sum them when they are too many."""
+        self.report_failure(rank, failure)
+        if len(part):
+            self._unread.append(part)
         if sum(map(len, self._unread)) > CHANGES_LIMIT:
             last = constant(tuple(self._unread[-1].times.max(axis=1).tolist()))
             self._unread = [consolidate_all([Updates(part.data, last, part.diffs) for part in self._unread])]
@@ -134,6 +154,14 @@ class ClusterOutput(Output):
             return counted_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
         return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
 
+    def lanes(self) -> Updates:
+        self._check()
+        return self.db.read(SnapshotCommand(self.name, failing=True), None)
+
+    def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
+        self._check()
+        return self.db.indexed_rows("output", self.name, self.schema, keys, rows, as_of)
+
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """Return the rows as of a time as tuples, sorted by their values: shards have no common order."""
         rows = rows_of(self.snapshot(as_of), self.schema)
@@ -146,12 +174,18 @@ class ClusterOutput(Output):
         return self.db.frontier_of(OutputFrontierCommand(self.name))
 
     @property
+    def complete_through(self) -> int | None:
+        """The last epoch: an advance waits until all answers have completed it."""
+        return self.db.epoch - 1 if self.db.config.coordinates == 1 and self.db.epoch > 0 else None
+
+    @property
     def ended(self) -> bool:
-        return self._released
+        error = self.error()
+        return self._released or (error is not None and not isinstance(error, DataError))
 
     def error(self) -> KpgError | None:
-        """Return None: the workers report a failure when the answer is read."""
-        return None
+        """Return why the answer has no value since the last advance; None if its changes are not followed."""
+        return next(iter(self._failures.values()), None)
 
     def explain(self) -> str:
         self._check()
@@ -174,10 +208,16 @@ class ClusterOutput(Output):
 class ClusterIndex:
     """The reference by which a plan names an arrangement that the workers hold."""
 
-    def __init__(self, number: int, name: str, keys: tuple[str, ...]) -> None:
+    def __init__(self, db: ClusterDatabase, number: int, name: str, keys: tuple[str, ...]) -> None:
         self.number = number
         self.name = name
         self.keys = keys
+        self._db = db
+
+    @property
+    def size(self) -> int:
+        """The number of updates that all workers hold of it."""
+        return sum(reply.value for reply in self._db.ask(SizeCommand("index", self.number)))
 
 
 class ClusterArrangement(Arrangement):

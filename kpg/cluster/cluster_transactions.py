@@ -18,9 +18,11 @@ from kpg.cluster.rank_commands.time_commands import (
     AdvanceCommand,
     AdvanceResult,
     LogCommand,
+    MarkCommand,
     TakeBackCommand,
     UnlogCommand,
 )
+from kpg.cluster.sent_rows import SentMark
 from kpg.cluster.staged_rows import KEPT_SECONDS
 from kpg.errors import KpgError, StorageError, Unavailable, WorkerLost
 from kpg.protocol.error_messages import error_of
@@ -53,6 +55,7 @@ class ClusterTransactions:
         """
         source = self.db.inputs[command.name]
         source.ensure_arranged()
+        self.db.insert_before_closing()
         if self.db.pending:
             self.db.advance()  # rows of other writers are a transaction of their own
         epoch = self.db.epoch
@@ -74,6 +77,24 @@ class ClusterTransactions:
             raise
         return epoch, replies
 
+    def begin(self) -> SentMark | None:
+        """Begin a transaction; return what it must leave if it fails: None if no rows are pending."""
+        if not self.db.pending:
+            return None
+        self.db.ask(MarkCommand())
+        return self.db.pending.mark(self.db.coordinator.generation)
+
+    def undo(self, mark: SentMark | None) -> None:
+        """Drop the rows of a transaction that failed, here and on the workers."""
+        if mark is None:
+            self.take_back()
+            return
+        self.db.pending.restore(mark)
+        if self.db.coordinator.generation == mark.generation:
+            self.db.ask(TakeBackCommand(marked=True))
+        else:  # a worker was lost meanwhile, and the new ones have no mark
+            self.db.generations.recover()
+
     def take_back(self) -> None:
         """Drop all pending rows, here and on the workers."""
         self.db.pending.discard()
@@ -82,7 +103,7 @@ class ClusterTransactions:
 
     def notify(self, replies: list[RankReply[AdvanceResult]]) -> None:
         """Call the listeners of changed outputs and the followers; then raise if a worker reached a limit."""
-        for name in replies[0].value.changed:
+        for name in dict.fromkeys(name for reply in replies for name in reply.value.changed):
             if name in self.db.outputs:
                 self.db.outputs[name].notify()
         for follower in tuple(self.db.followers):
@@ -118,9 +139,9 @@ class ClusterTransactions:
         """Note that all workers have moved to a time, and keep the changes that they sent."""
         self.db.pending.discard()
         self.db.generations.now = frontier
-        for index, name in enumerate(replies[0].value.changed):
-            failures = [reply.value.failures[index] for reply in replies]
-            self.db.outputs[name].take([reply.blocks[index] for reply in replies], failures)
+        for rank, (result, blocks) in enumerate(replies):
+            for name, block, failure in zip(result.changed, blocks, result.failures, strict=True):
+                self.db.outputs[name].take(rank, block, failure)
         self._close_inputs()
         self.db.checkpoint_if_due(max(reply.value.log_bytes for reply in replies))
 

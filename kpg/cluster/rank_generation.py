@@ -7,15 +7,21 @@ in `HANDLERS`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from kpg.api.arrow_functions import ArrowFunction
 from kpg.api.changes import EachChange
 from kpg.api.embedded_arrangement import EmbeddedArrangement
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.embedded_input import EmbeddedInput
+from kpg.api.embedded_installer import arrangement_source
 from kpg.api.embedded_output import EmbeddedOutput, EmbeddedProbe
+from kpg.api.pending_rows import PendingMark
+from kpg.api.query_limits import QueryLimits
+from kpg.api.shared_indexes import SharedIndexes
 from kpg.cluster import frames
 from kpg.cluster.data_service import DataService
 from kpg.cluster.frame_codec import SymbolDictionary
@@ -30,7 +36,16 @@ from kpg.protocol.parts import FailureSpec
 
 # Polling for this long before sleeping: a wake-up costs more than a peer needs to answer within a round of a loop.
 SPIN_SECONDS = 500e-6
+SHARED_PREFIX = "shared "  # of the kind of a source, in a plan that finds or installs indexes of it
 SETTLE_TIMEOUT_SECONDS = 1.0  # a sleeping rank checks this often whether the coordinator has given up
+
+
+class OutputReport(NamedTuple):
+    """What an advance tells about an output: its changes on this rank, and why it has no value now, if so."""
+
+    name: str
+    changes: RowBlock
+    failure: FailureSpec | None
 
 
 class RankGeneration:
@@ -50,6 +65,8 @@ class RankGeneration:
         self.outputs: dict[str, EmbeddedOutput] = {}
         self.arrangements: dict[int, EmbeddedArrangement] = {}
         self.probes: dict[int, EmbeddedProbe] = {}
+        self.failing: set[str] = set()  # the outputs that fail, as the coordinator knows
+        self.mark: PendingMark | None = None  # of the rows before the open transaction
         self.data_service = DataService(db, self.outputs, self.settle)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._spin_seconds = SPIN_SECONDS if db.worker.peers <= cores else 0.0  # spinning would take a peer's core
@@ -72,6 +89,16 @@ class RankGeneration:
             if not ready or not peers.issuperset(ready):
                 poller = None  # something other than a peer: serve it, and watch the connections of then
 
+    @contextmanager
+    def limited(self, limits: QueryLimits | None) -> Iterator[None]:
+        """Limit the queries that are installed in this block. The coordinator has checked their plans."""
+        if limits is None:
+            yield
+            return
+        admission = self.db.admission or self.db.limit_queries(limits)
+        with admission.using(replace(limits, product_rows=None)):
+            yield
+
     def find_input(self, name: str) -> EmbeddedInput:
         """Return an input by name."""
         relation = self.db.inputs.get(name)
@@ -84,17 +111,36 @@ class RankGeneration:
         changes = self.outputs[name].drain()
         return RowBlock(changes.updates, symbolic_lanes(changes.schema))
 
-    def changes_failure(self, name: str) -> FailureSpec | None:
-        """Return the reason why the changes of an output cannot be read now, if there is one."""
-        error = self.outputs[name].changes_error()
+    def report_failure(self, name: str) -> FailureSpec | None:
+        """Return the reason why an output has no value now, if there is one; the coordinator gets it."""
+        error = self.outputs[name].error()
+        (self.failing.discard if error is None else self.failing.add)(name)
         return None if error is None else failure_of(error)
+
+    def report(self, name: str) -> OutputReport | None:
+        """Return what is new about an output since the last report: changes, or that it fails or has recovered."""
+        if name not in self.outputs:
+            return None
+        was_failing = name in self.failing
+        changes, failure = self.changes_block(name), self.report_failure(name)
+        is_new = bool(len(changes.updates)) or was_failing or failure is not None
+        return OutputReport(name, changes, failure) if is_new else None
 
     # The host of a plan (kpg.plan.plan_document.PlanHost)
 
     def find_owner(self, reference: Any) -> Any:
-        """Return the relation or arrangement that a plan names."""
+        """Return the relation or arrangement that a plan names; a shared one has an index by any columns."""
         kind, name = reference
+        if kind.startswith(SHARED_PREFIX):
+            source = self.find_source(kind.removeprefix(SHARED_PREFIX), name)
+            return SharedIndexes(arrangement_source(source))
         return self.find_input(name) if kind == "input" else self.arrangements[name].installed
+
+    def find_source(self, kind: str, name: Any) -> EmbeddedInput | EmbeddedOutput | EmbeddedArrangement:
+        """Return an input or output by name, or an arrangement by number."""
+        if kind == "input":
+            return self.find_input(name)
+        return self.outputs[name] if kind == "output" else self.arrangements[name]
 
     def flat_map(self, function: Callable[..., Any], before: Schema, after: Schema) -> Callable[[Any], Any]:
         """Wrap a user's function from tables to tables."""

@@ -108,4 +108,4 @@ def arrangements_read(command: Command[Any]) -> set[int]:
     """Return the numbers of the arrangements that the plan of a command reads."""
     installs = (InstallOutputCommand, InstallArrangementCommand, InstallProbeCommand)
     references = plan_document.references(command.plan) if isinstance(command, installs) else []
-    return {number for kind, number in references if kind == "index"}
+    return {number for kind, number in references if kind in ("index", "shared index")}

@@ -12,11 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from kpg.algebra.order import Time, join, least
 from kpg.cluster.rank_commands.input_commands import InsertCommand
 from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
+
+
+class SentMark(NamedTuple):
+    """The state of the pending rows at one moment."""
+
+    names: dict[str, None]
+    latest: dict[str, Time]
+    copies: int
+    generation: int  # of the workers that have these rows
 
 
 class SentRows:
@@ -57,6 +67,15 @@ class SentRows:
         """Drop all pending rows: they are part of an epoch now, or are taken back."""
         self._names.clear()
         self._history.open_rows.clear()
+
+    def mark(self, generation: int) -> SentMark:
+        """Return the present state, to restore later."""
+        return SentMark(self._names.copy(), self._latest.copy(), len(self._history.open_rows), generation)
+
+    def restore(self, mark: SentMark) -> None:
+        """Drop the rows that were sent after a mark."""
+        self._names, self._latest = mark.names.copy(), mark.latest.copy()
+        del self._history.open_rows[mark.copies :]
 
     def forget(self, name: str) -> None:
         """Drop everything about an input that no longer exists."""

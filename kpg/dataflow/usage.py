@@ -1,7 +1,7 @@
 """What a dataflow has used, for limits on single queries.
 
 The channels of a dataflow count rows, and a guard of the worker adds CPU time and the state that operators keep
-(kpg/service/usage_guard.py). Dataflows without a `DataflowUsage` count nothing.
+(kpg/api/usage_guard.py). Dataflows without a `DataflowUsage` count nothing.
 """
 
 from __future__ import annotations

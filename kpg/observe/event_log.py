@@ -114,7 +114,10 @@ class EventLog:
 
 
 @contextmanager
-def unlogged(db: EmbeddedDatabase) -> Iterator[None]:
-    """Exclude dataflows installed in this block from the event log. Inputs and their indexes are always logged."""
-    with event_logging(db.worker, False):
+def unlogged(db: Database) -> Iterator[None]:
+    """Exclude dataflows installed in this block from the event log. Inputs and their indexes are always logged.
+
+    A db on several workers has no event log.
+    """
+    with event_logging(db.worker, False) if isinstance(db, EmbeddedDatabase) else nullcontext():
         yield

@@ -38,10 +38,13 @@ class ProductEstimate:
 
 
 def estimate_products(root: nodes.PlanNode) -> list[ProductEstimate]:
-    """Return the products of a plan."""
+    """Return the products of a plan. Sizes are asked for only if it has some: on workers, that takes messages."""
     rows: dict[nodes.PlanNode, int] = {}
     products: list[ProductEstimate] = []
-    for node in dependencies_first([root]):
+    plan = dependencies_first([root])
+    if all(product_of(node, {}) is None for node in plan):
+        return []
+    for node in plan:
         product = product_of(node, rows)
         rows[node] = rows_of_node(node, rows) if product is None else product.rows
         products += [product] if product is not None else []

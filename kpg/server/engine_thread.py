@@ -36,6 +36,7 @@ Work = Callable[[Service], Any]
 
 MAX_SLEEP_SECONDS: Final = 3600.0  # any request ends the sleep
 MAX_SWITCH_SECONDS: Final = 0.0005  # after which Python lets the thread of the connections run; its default is 5 ms
+IDLE_MERGE_ROWS: Final = 100_000  # merged in one idle moment; a request that arrives meanwhile waits for it
 LOGGER = logging.getLogger("kpg.server")
 
 
@@ -138,7 +139,7 @@ class EngineThread:
         except BaseException as error:
             opened.set_exception(error)
             return
-        service.db.completion.requests = self._requests
+        service.db.serve_requests(self._requests)
         sys.setswitchinterval(min(MAX_SWITCH_SECONDS, sys.getswitchinterval()))
         opened.set_result(None)
         running = True
@@ -157,7 +158,7 @@ class EngineThread:
         """Run some queued functions; return False after the last."""
         for count in range(MAX_REQUESTS_PER_POLL):
             try:
-                request = self._queue.get_nowait() if count or service.db.completion.has_work else self._wait(service)
+                request = self._queue.get_nowait() if count or service.db.has_work else self._wait(service)
             except Empty:
                 return True
             if request is None:
@@ -170,15 +171,15 @@ class EngineThread:
 
     def _work(self, service: Service) -> None:
         """Work for a slice, and continue the requests that waited for it."""
-        if service.db.completion.has_work:
-            busy = service.db.completion.work(SLICE_SECONDS)
+        if service.db.has_work:
+            busy = service.db.work(SLICE_SECONDS)
             self._requests.resume(idle=not busy)
         else:
             self._requests.resume(idle=False)
 
     def _wait(self, service: Service) -> EngineRequest | None:
         """Return the next queue entry; merge and compact while there is none."""
-        while self._queue.empty() and service.db.idle(service.db.merge_policy.idle_fuel):
+        while self._queue.empty() and service.db.idle(IDLE_MERGE_ROWS):
             pass
         return self._queue.get(timeout=self._sleep_seconds())
 

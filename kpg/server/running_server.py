@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.contracts import Database
 from kpg.api.exit_order import end_at_exit
 from kpg.api.free_memory import default_limit
 from kpg.errors import InputError
+from kpg.extras import require
 from kpg.kernels.warm import use_cached_code
+from kpg.opening import OpenOptions
 from kpg.opening import open as open_db
 from kpg.query.functor_modules import load_functors
 from kpg.server.hub import Hub
@@ -53,15 +55,29 @@ class Settings:
     sinks: Path | None = None  # the directory that clients' sinks write to; None disables them
     functors: Path | None = None  # the Python module with the functions of user-defined functors
     history: int | None = 0
-    memory: int | None = field(default_factory=default_limit)  # bytes
+    workers: int = 1  # processes that share the work, or task slots of Spark
+    spark: str | None = None  # the master of a Spark session; None: workers are processes of this machine
+    memory: int | None = field(default_factory=default_limit)  # bytes of each worker
     rounds: int = MAX_ROUNDS
 
     def open_service(self) -> Service:
         """Open the db and the service; called on the engine's thread, which owns them."""
-        db = open_db(self.directory, history=self.history, memory_limit=self.memory, max_rounds=self.rounds)
-        assert isinstance(db, EmbeddedDatabase)
-        functors = {} if self.functors is None else load_functors(self.functors)
-        return Service(db, limits=self.limits, sinks=self.sinks, functors=functors, wait=db.completion.wait_for_future)
+        functors = {} if self.functors is None else load_functors(self.functors)  # before workers get our import path
+        db = self._open_db()
+        return Service(db, limits=self.limits, sinks=self.sinks, functors=functors, wait=db.wait_for_future)
+
+    def _open_db(self) -> Database:
+        options: OpenOptions = {
+            "history": self.history,
+            "memory_limit": self.memory,
+            "max_rounds": self.rounds,
+        }
+        if self.spark is None:
+            return open_db(self.directory, workers=self.workers, **options)
+        require("pyspark", "kpg serve --spark")
+        from kpg.spark.spark_session import session_of
+
+        return open_db(self.directory, spark=session_of(self.spark), workers=self.workers, **options)
 
     def resolve_tokens(self) -> tuple[Tokens, str | None]:
         """Return the tokens, and a generated one that must be shown to the user."""
@@ -109,6 +125,9 @@ def startup_lines(settings: Settings, url: str, generated: str | None) -> list[s
     lines.append(
         f"the db is in {settings.directory}" if settings.directory else "the db is in memory and ends with the server"
     )
+    if settings.workers > 1 or settings.spark is not None:
+        where = "on this machine" if settings.spark is None else f"in Spark ({settings.spark})"
+        lines.append(f"{settings.workers} workers {where}")
     if generated is not None:
         lines.append(f"token (shown once): {generated}")
     if settings.open_to_all:

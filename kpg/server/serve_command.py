@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kpg.errors import Unavailable
 from kpg.extras import require
 from kpg.terminal import positive
 
@@ -20,6 +19,8 @@ Serve a db to many clients. They register rules, follow answers and change relat
 examples:
   kpg serve                              in memory, on ws://127.0.0.1:8340; prints a new token
   kpg serve data/                        on a directory: relations, rules and rows are kept between runs
+  kpg serve data/ --workers 4            on four processes; one that dies is replaced
+  kpg serve --spark 'local[4]' --workers 2   on workers in Spark, one task slot each
   kpg serve --token-file tokens.txt      lines of `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`
   KPG_TOKEN=... kpg serve --port 0       a token from the environment, any free port
   kpg serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --token-file tokens.txt
@@ -64,7 +65,10 @@ def add_to(commands: Any) -> None:
         limits.add_argument(f"--max-{name}", type=positive, metavar=metavar, help=description)
     engine = parser.add_argument_group("the engine")
     engine.add_argument(
-        "--workers", type=positive, default=1, metavar="N", help="must be 1: a server runs in one process"
+        "--workers", type=positive, default=1, metavar="N", help="processes that share the work (1: this one alone)"
+    )
+    engine.add_argument(
+        "--spark", metavar="MASTER", help="run the workers in a Spark session with this master, one task slot each"
     )
     engine.add_argument("--history", type=int, default=0, metavar="N", help="number of past times that can be read (0)")
     engine.add_argument(
@@ -101,7 +105,7 @@ LIMITS = (
     ("answer-rules", "N", "rules that one answer is computed by (500)"),
     ("plan-seconds", "N", "CPU seconds to parse and plan one text (2)"),
     ("plan-bytes", "BYTES", "memory to parse and plan one text (536870912)"),
-    ("memory", "BYTES", "memory of the whole process (three quarters of the machine's)"),
+    ("memory", "BYTES", "memory of each process (three quarters of the machine's)"),
 )
 
 SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options that are limits of the service
@@ -113,11 +117,6 @@ TEXT = ("text_characters", "text_rules", "text_facts")  # and of its texts
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """Return the settings that the options stand for."""
     require("websockets", "kpg serve")
-    if arguments.workers != 1:
-        raise Unavailable(
-            "kpg serve runs on one worker", detail=f"--workers {arguments.workers} was given.",
-            hint="Leave out --workers; kpg.open(workers=N) runs several without a server.",
-        )  # fmt: skip
     from kpg.api.free_memory import default_limit
     from kpg.server.listener import ListenAddress
     from kpg.server.running_server import MAX_ROUNDS, Settings, default_limits
@@ -155,6 +154,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         sinks=arguments.sinks,
         functors=arguments.functors,
         history=arguments.history,
+        workers=arguments.workers,
+        spark=arguments.spark,
         memory=memory,
         rounds=limits.rounds or MAX_ROUNDS,
     )

@@ -8,8 +8,8 @@ A user gives changes; the engine stores updates. The semantics of a relation tur
     resolve_changes(current, rows, diffs, key, order)  =  state after  −  state before,     for the touched keys
 
 `current` are the rows with the touched keys: those in the base arrangement of the relation, and those inserted at the
-open time. The write times of a last-write-wins attribute are an input of their own, so that the index of the
-attribute is one of entity and value, as queries read it.
+open time; on several workers, one request to all of them. The write times of a last-write-wins attribute are an input
+of their own, so that the index of the attribute is one of entity and value, as queries read it.
 Cost: one index lookup per touched key, and a few sorts of the changes and of the current rows.
 """
 
@@ -33,8 +33,7 @@ from kpg.query.source_text import did_you_mean
 from kpg.service.relation_declarations import RelationDeclaration
 
 if TYPE_CHECKING:
-    from kpg.api.embedded_database import EmbeddedDatabase
-    from kpg.api.embedded_input import EmbeddedInput
+    from kpg.api.contracts import Arrangement, Database, Input
 
 TIME_ZERO = constant((0,))
 
@@ -58,7 +57,7 @@ class EncodedChanges(NamedTuple):
 class Catalog:
     """The base relations of a service by name."""
 
-    def __init__(self, db: EmbeddedDatabase) -> None:
+    def __init__(self, db: Database) -> None:
         self.db = db
         self.relations: dict[str, BaseRelation] = {}
 
@@ -83,7 +82,7 @@ class Catalog:
     ) -> int:
         """Apply changes, all at one time, and return that time; `before` may apply others first."""
 
-        def fill(db: EmbeddedDatabase) -> None:
+        def fill(db: Database) -> None:
             if before is not None:
                 before()
             for relation, data, diffs in encoded:
@@ -110,7 +109,7 @@ class Catalog:
         return [self._encode(self.relations[name], of_relation, changes) for name, of_relation in numbers.items()]
 
     def _encode(self, relation: BaseRelation, numbers: list[int], changes: Sequence[Change]) -> EncodedChanges:
-        if relation.input.closed:
+        if relation.closed:
             raise Closed(f"change {numbers[0]}: {relation.name} is closed")
         diffs = [changes[number].diff for number in numbers]
         if not set(map(type, diffs)) <= {int} or 0 in diffs:
@@ -146,20 +145,36 @@ def check_row(relation: BaseRelation, number: int, change: Change) -> None:
 class BaseRelation:
     """A declared relation and the input that holds its rows."""
 
-    def __init__(self, db: EmbeddedDatabase, declaration: RelationDeclaration, keep_on_disk: bool = True) -> None:
+    def __init__(self, db: Database, declaration: RelationDeclaration, keep_on_disk: bool = True) -> None:
         self.db = db
         self.declaration = declaration
         self.name = declaration.name
         self.schema = declaration.schema
         existing = db.inputs.get(declaration.name)
-        self.input: EmbeddedInput = existing if existing is not None and existing.is_log else db.input(
+        self.input: Input = existing if existing is not None and existing.is_log else db.input(
             declaration.name, declaration.schema, key=declaration.key or None, keep_on_disk=keep_on_disk
         )  # fmt: skip
-        self._write_times: EmbeddedInput | None = None
+        self._write_times: Input | None = None
         if declaration.written:
             times = Schema.of({"e": declaration.schema.types[0], "t": int})
             self._write_times = db.input(f"{declaration.name} written", times, key="e")
         self._change_schema = self.schema if self._write_times is None else self.schema.concat(Schema.of({"t": int}))
+
+    @property
+    def source(self) -> Input | Arrangement:
+        """The rows, for queries that are built on them."""
+        return self.input
+
+    @property
+    def closed(self) -> bool:
+        """Whether further changes are refused."""
+        return self.input.closed
+
+    def look_up(
+        self, columns: tuple[str, ...], rows: list[tuple[Any, ...]], as_of: int | None
+    ) -> Callable[[], pa.Table] | None:
+        """Return a function that reads the rows with some values from an index by these columns, if there is one."""
+        return self.input.look_up(columns, rows, as_of)
 
     def encode(self, rows: Any) -> Ints:
         """Encode rows as integer columns; an error names the row."""
@@ -180,17 +195,17 @@ class BaseRelation:
         if self.declaration.semantics == "raw":
             self._push(self.input, Updates(data, constant((0,)), diffs.reshape(1, -1)))
             return
-        self.input.base(self.declaration.indexed_by)
+        self.input.keep_by(*self.declaration.indexed_by)
         if self._write_times is not None:
             self._apply_timed(self._write_times, data, diffs)
             return
-        names = self.declaration.key or self.input.base().schema.names
-        key = list(self.schema.lanes_of(self.declaration.key or self.schema.names))
+        names = self.declaration.key or self.schema.names
+        key = list(self.schema.lanes_of(names))
         order = None if self.declaration.order is None else self.schema.lanes_of((self.declaration.order,))
-        current = self.input.present(names, data[list(self.schema.lanes_of(names))])
+        current = self.input.present(names, data[key])
         self._push(self.input, resolve_changes(current.data, data, diffs, key, order))
 
-    def _apply_timed(self, write_times: EmbeddedInput, data: Ints, diffs: Ints) -> None:
+    def _apply_timed(self, write_times: Input, data: Ints, diffs: Ints) -> None:
         values, times = (source.present(("e",), data[:1]).data for source in (self.input, write_times))
         current = np.concatenate([values, times[1:]])  # both have each entity once, in the same order
         width = values.shape[0]
@@ -199,7 +214,7 @@ class BaseRelation:
             projected = Updates(np.ascontiguousarray(updates.data[lanes]), updates.times, updates.diffs)
             self._push(source, consolidate(projected))
 
-    def _push(self, source: EmbeddedInput, updates: Updates) -> None:
+    def _push(self, source: Input, updates: Updates) -> None:
         now = constant(self.db.time.elements[0])
         source.take_lanes(Updates(updates.data, now, updates.diffs))
 

@@ -22,24 +22,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from kpg.api.collection import Collection
-from kpg.api.trace_reads import read_rows
 from kpg.columns.exact_diffs import MAX_MASS, mass, sum_of
 from kpg.columns.selection import take
-from kpg.columns.updates import Updates, constant, spread
+from kpg.columns.updates import Updates, spread
 from kpg.errors import KpgError, UndefinedName
-from kpg.plan import nodes
 from kpg.query.ir.program import Relation
 from kpg.service.subscription import Interest
 from kpg.service.tenant_parts import TenantPart, TokenFilter
-from kpg.service.usage_guard import LimitedUsage, UsageGuard
 
 if TYPE_CHECKING:
     from kpg.api.changes import Changes
-    from kpg.api.embedded_arrangement import EmbeddedArrangement
-    from kpg.api.embedded_input import EmbeddedInput
-    from kpg.api.embedded_output import EmbeddedOutput
-    from kpg.api.installed_arrangement import InstalledArrangement
+    from kpg.api.contracts import Input, Output
 
 Release = Callable[[], None]
 BuildPart: TypeAlias = Callable[[TokenFilter], TenantPart]
@@ -51,18 +44,15 @@ class MaintainedAnswer:
     An interest that joins late gets the rows as of the last closed time from the answer's own index.
     """
 
-    closed = False  # an answer may always change; see `dataflow_builder.ArrangementSource`
-
-    def __init__(self, relation: Relation, output: EmbeddedOutput, held: Sequence[Release]) -> None:
+    def __init__(self, relation: Relation, output: Output, held: Sequence[Release]) -> None:
         self.relation = relation
         self.output = output
         self.users = 0  # interests, and queries built on this answer
         self.interests: list[Interest] = []
         self._held = list(held)
-        self._indexes: list[EmbeddedArrangement] = []
         self._unserved: list[Interest] = []  # joined before the first answer was complete
         if not output.db.answers_lag:
-            output.take_changes()  # earlier rows are read from the index when an interest joins
+            output.skip_changes()  # earlier rows are read from the index when an interest joins
         output.on_change(self._push)
 
     # Interests
@@ -77,17 +67,19 @@ class MaintainedAnswer:
 
     def _serve(self) -> bool:
         """Push the rows to interests that have none yet. Return whether the first answer is complete."""
-        complete = is_complete(self.output)
+        complete = self.output.answered
         if complete and self._unserved:
             self.output.notify()  # changes up to now are for the interests that were served before
             self._push_rows()
         return complete
 
     def _push_rows(self) -> None:
-        unserved, self._unserved = self._unserved, []
-        if unserved and self.output.complete_through is not None:
-            rows = self.rows()
-            for interest in unserved:
+        if not self._unserved:
+            return
+        blocks = [self.output.lanes()] if self.output.complete_through is not None else []
+        unserved, self._unserved = self._unserved, []  # only now: the answer may have failed
+        for interest in unserved:
+            for rows in blocks:
                 interest.push_block(rows)
         self.interests += unserved
 
@@ -103,46 +95,9 @@ class MaintainedAnswer:
             interest.push(updates, 0, len(updates), growth)
         self._push_rows()
 
-    def rows(self) -> Updates:
-        """Return the rows as of the last time that the answer has completed, with that time."""
-        epoch = self.output.complete_through
-        assert epoch is not None
-        data, counts = read_rows(self.output.readable(), self.output.schema, (epoch,), None)
-        return Updates(np.ascontiguousarray(data), constant((epoch,)), counts.reshape(1, -1))
-
     def error(self) -> KpgError | None:
         """Return why the answer has no value now, if so."""
         return self.output.error()
-
-    @property
-    def size(self) -> int:
-        """The approximate row count."""
-        return self.base().handle.spine.rows
-
-    # Indexes: queries built on this answer read it by any columns
-
-    def base(self) -> InstalledArrangement:
-        """Return the arrangement that holds the rows."""
-        return self.output.readable()
-
-    def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
-        """Return an installed arrangement of the rows by some columns, if there is one."""
-        base = self.base()
-        self._indexes = [index for index in self._indexes if not index.installed.released]
-        if base.keys == keys:
-            return base
-        return next((index.installed for index in self._indexes if index.keys == keys), None)
-
-    def arrange(self, *keys: str) -> EmbeddedArrangement:
-        """Install a new arrangement of the rows by some columns."""
-        node = nodes.InstalledNode(self.output.schema, frozenset(), self.base())
-        index = self.output.db.installer.arrangement(node, f"{self.relation.name} by {', '.join(keys)}", keys)
-        self._indexes.append(index)
-        return index
-
-    def collection(self) -> Collection:
-        """Return the answer as a collection to build queries on."""
-        return Collection(self.output.db, nodes.InstalledNode(self.output.schema, frozenset(), self.base()))
 
     # Lifetime
 
@@ -161,16 +116,10 @@ class MaintainedAnswer:
             self._held.clear()
 
 
-def is_complete(output: EmbeddedOutput) -> bool:
-    """Return whether an output has its first answer, or has ended."""
-    complete = output.complete_through if not output.ended else None
-    return output.ended or (-1 if complete is None else complete) >= output.dataflow.first_epoch
-
-
 class AnswerFilter:
     """A filter for one interest, on a maintained answer. It keeps no index of its rows."""
 
-    def __init__(self, relation: Relation, output: EmbeddedOutput, held: Sequence[Release], reason: str) -> None:
+    def __init__(self, relation: Relation, output: Output, held: Sequence[Release], reason: str) -> None:
         self.relation = relation
         self.output = output
         self.reason = reason
@@ -178,7 +127,7 @@ class AnswerFilter:
 
     def join(self, interest: Interest) -> None:
         """Push the current rows to the interest, and each change from now on."""
-        interest.follow(self.output, lambda: is_complete(self.output))
+        interest.follow(self.output, lambda: self.output.answered)
         interest.answer_error = self.output.error
         if not self.output.db.answers_lag:
             self.output.db.settle()
@@ -204,16 +153,14 @@ class TenantDataflow:
 
     If the dataflow exceeds a limit, it is divided before the failed time is sealed: the tenants whose arguments are
     new, or else halves, get a dataflow of their own each. Those that exceed the limit again are divided further, until
-    each offender is alone. The others get the changes of the failed time from the new dataflow, and no others.
+    each offender is alone. The others get the changes of the failed time from the new dataflow, and no others. On
+    several workers, all tenants of the dataflow get the error, and each new tenant a dataflow of its own.
     """
 
-    def __init__(
-        self, build: BuildPart, part: TenantPart, parameters: EmbeddedInput, guard: UsageGuard, reason: str
-    ) -> None:
+    def __init__(self, build: BuildPart, part: TenantPart, parameters: Input, reason: str) -> None:
         self.reason = reason
         self.parameters = parameters
         self._build = build
-        self._guard = guard
         self._parts = [part]  # the first one serves new tenants
         self._tenants: dict[int, Interest] = {}  # by token, which is the id of the interest
         self._arguments: dict[int, dict[tuple[Any, ...], None]] = {}
@@ -222,7 +169,7 @@ class TenantDataflow:
         self._start(part)
 
     @property
-    def output(self) -> EmbeddedOutput:
+    def output(self) -> Output:
         """The output of the part that serves new tenants."""
         return self._parts[0].output
 
@@ -314,12 +261,11 @@ class TenantDataflow:
     def _count_tenants(self) -> None:
         """Let each part use the sum of its tenants' limits."""
         for part in self._parts:
-            if isinstance(part.output.dataflow.usage, LimitedUsage):
-                part.output.dataflow.usage.tenants = max(1, len(self._tokens_of(part)))
+            part.output.share_limits(len(self._tokens_of(part)))
 
     def _start(self, part: TenantPart) -> None:
         part.listen(self._route)
-        part.output.dataflow.on_failure = lambda: self._divide(part)
+        part.output.on_failure(lambda: self._divide(part))
 
     def _divide(self, failed: TenantPart) -> None:
         """Divide the tenants of a failed part into several; called before the failed time is sealed."""
@@ -329,7 +275,6 @@ class TenantDataflow:
         sealed = self.parameters.db.sealed
         last = -1 if sealed is None else sealed.elements[0][0]
         suspects = [token for token in tokens if self._changed.get(token, -1) > last]
-        usage = failed.output.dataflow.usage
         parts: list[TenantPart] = []
         try:
             for chosen in failed.tokens.split(tokens, suspects):
@@ -342,8 +287,7 @@ class TenantDataflow:
         at = self._parts.index(failed)
         self._parts[at : at + 1] = parts
         for part in parts:
-            if isinstance(usage, LimitedUsage):
-                self._guard.admit(part.output.dataflow, usage.limits)
+            part.output.take_limits(failed.output)
             self._start(part)
             for token in self._tokens_of(part):
                 interest = self._tenants[token]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
 from kpg.errors import InputError, NotAuthorised, UndefinedName
 
 if TYPE_CHECKING:
-    from kpg.storage.storage import Storage
+    from kpg.api.contracts import Database
 
 Right = Literal["read", "write"]
 RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
@@ -33,12 +33,12 @@ Named = TypeVar("Named")
 class Grants:
     """The owners of names, and the rights that they have granted."""
 
-    def __init__(self, storage: Storage | None) -> None:
-        self._storage = storage
+    def __init__(self, db: Database) -> None:
+        self._db = db
         self._owners: dict[str, str] = {}
         self._rights: dict[str, dict[str, list[str]]] = {}  # by name and tenant
         self._tenant: ContextVar[str | None] = ContextVar("tenant of the request", default=None)
-        for key, value in () if storage is None else storage.declarations.items():
+        for key, value in db.declarations.items():
             if key.startswith(GRANT_PREFIX):
                 self._owners[key.removeprefix(GRANT_PREFIX)] = value["owner"]
                 self._rights[key.removeprefix(GRANT_PREFIX)] = value["rights"]
@@ -117,8 +117,7 @@ class Grants:
         for name in names:
             if self._owners.pop(name, None) is not None or name in self._rights:
                 self._rights.pop(name, None)
-                if self._storage is not None and f"{GRANT_PREFIX}{name}" in self._storage.declarations:
-                    self._storage.unregister(f"{GRANT_PREFIX}{name}")
+                self._db.undeclare(f"{GRANT_PREFIX}{name}")
 
     def grant(self, name: str, tenant: str, right: str) -> None:
         """Grant a right to a tenant; repeating it has no effect."""
@@ -142,6 +141,5 @@ class Grants:
         self.require_owner(name)
 
     def _store(self, name: str) -> None:
-        if self._storage is not None:
-            value = {"owner": self._owners.get(name, ""), "rights": self._rights[name]}
-            self._storage.register(f"{GRANT_PREFIX}{name}", value)
+        value = {"owner": self._owners.get(name, ""), "rights": self._rights[name]}
+        self._db.declare(f"{GRANT_PREFIX}{name}", value)

@@ -136,7 +136,12 @@ class InterestRegistry:
             answer = self.answers.build(interest.name, False, label, options.joins)
         else:
             answer = self.answers.answer(interest.name, reuse=sharing == "answers")
-        answer.join(interest)
+        try:
+            answer.join(interest)
+        except BaseException:
+            answer.leave(interest)
+            self.answers.forget_unused()
+            raise
         return answer
 
     def _join_with_arguments(
@@ -147,7 +152,11 @@ class InterestRegistry:
             if len(rows) > 1:
                 raise ProgramError("a filter on a shared answer takes one argument", hint='Use sharing="tenants".')
             answer_filter = self.answers.build_filter(interest.name, dict(zip(columns, rows[0], strict=True)))
-            answer_filter.join(interest)
+            try:
+                answer_filter.join(interest)
+            except BaseException:
+                answer_filter.leave(interest)
+                raise
             return answer_filter
         if sharing == "nothing":
             return self._join_tenants(interest, self.tenants.build(interest.name, columns, joins), *rows)

@@ -6,11 +6,12 @@ A request that exceeds a limit raises `OverLimit` to its own caller. Other owner
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 from kpg.api.memory import resident_bytes
-from kpg.errors import InputError, OverLimit, UndefinedName
+from kpg.api.query_limits import GroupLimits as GroupLimits
+from kpg.api.query_limits import QueryLimits as QueryLimits
+from kpg.errors import OverLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,37 +48,6 @@ class TextLimits:
                 detail="The limit is text_facts.",
                 hint="Insert facts with transact, or raise the limit: kpg serve --max-text-facts N.",
             )
-
-
-@dataclass(frozen=True, slots=True)
-class QueryLimits:
-    """The limits of one query, enforced by `kpg.service.usage_guard`. A request may set others for its own query."""
-
-    product_rows: int | None = 10_000_000  # estimated rows of a product of two large collections
-    step_rows: int | None = 200_000_000  # rows passed between operators to answer for one time
-    kept_rows: int | None = 50_000_000  # in the state of its operators
-    kept_bytes: int | None = 4 << 30  # the same
-    first_seconds: float | None = 60.0  # CPU time to the first answer
-    cpu_percent: float | None = None  # of one processor, after the first answer
-    rounds: int | None = None  # of one recursion; None: `Limits.rounds`
-
-    def replaced(self, values: Mapping[str, float | None]) -> QueryLimits:
-        """Return these limits with other values for some of them."""
-        names = [each.name for each in fields(self)]
-        for name, value in values.items():
-            if name not in names:
-                raise UndefinedName(f"no limit of a query is called {name!r}", hint=f"There are {', '.join(names)}.")
-            if value is not None and not value > 0:
-                raise InputError(f"the limit {name} must be positive, not {value:g}")
-        return replace(self, **values)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupLimits:
-    """The limits of all queries together that one session, or one tenant, has built."""
-
-    kept_rows: int | None = None
-    kept_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

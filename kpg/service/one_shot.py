@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial, reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kpg.api.database_description import indexes
-from kpg.api.embedded_arrangement import wanted_keys
 from kpg.api.explain_dataflow import size
-from kpg.api.trace_reads import check_readable, to_table
 from kpg.columns.count_limits import repeat_rows
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import spread
@@ -34,10 +31,7 @@ from kpg.service.sharing import AnswerBuilder, ArgumentRow, Arguments, TenantBui
 from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
-    from kpg.api.embedded_database import EmbeddedDatabase
-    from kpg.api.installed_arrangement import InstalledArrangement
-    from kpg.columns.schema import Schema
-    from kpg.columns.updates import Ints
+    from kpg.api.contracts import Database
 
 Read: TypeAlias = Callable[[], pa.Table]
 
@@ -45,7 +39,7 @@ Read: TypeAlias = Callable[[], pa.Table]
 class OneShotQueries:
     """Answers queries that are asked once."""
 
-    def __init__(self, db: EmbeddedDatabase, answers: AnswerBuilder, tenants: TenantBuilder, limits: Limits) -> None:
+    def __init__(self, db: Database, answers: AnswerBuilder, tenants: TenantBuilder, limits: Limits) -> None:
         self.db = db
         self.answers = answers
         self.tenants = tenants
@@ -92,18 +86,10 @@ class OneShotQueries:
     def _look_up(self, name: str, columns: tuple[str, ...], rows: list[ArgumentRow], as_of: int | None) -> Read | None:
         """Return a function that reads the rows from an index by these columns, if there is one."""
         base = self.answers.catalog.relations.get(name)
-        source = base.input if base is not None else self._maintained(name)
-        installed = None if source is None else source.arranged_by(columns)
-        if installed is None:
-            return None
-        keys = wanted_keys(encode(installed.schema.select(columns), list(rows), self.db.symbols))
-        return partial(self._read_keys, installed.share(), client_schema(self.answers.relation(name)), keys, as_of)
-
-    def _read_keys(self, installed: InstalledArrangement, schema: Schema, keys: Ints, as_of: int | None) -> pa.Table:
-        try:
-            return to_table(self.db, installed, schema, check_readable(self.db, installed, as_of), keys)
-        finally:
-            installed.release()
+        if base is not None:
+            return base.look_up(columns, list(rows), as_of)
+        answer = self._maintained(name)
+        return None if answer is None else answer.output.look_up(columns, list(rows), as_of)
 
     def _read(self, answer: MaintainedAnswer, as_of: int | None) -> pa.Table:
         try:
@@ -235,9 +221,14 @@ def explain_dataflows(
 def explain_indexes(answers: AnswerBuilder, name: str) -> list[str]:
     """Return the installed indexes of the relations that a rule needs."""
     _, outside = answers.rules.needed([name])
-    lines = []
-    for index in indexes(answers.db):
-        if not index.private and index.name.partition(" by ")[0] in outside:
-            held = f"{index.rows:,} rows, {size(index.nbytes)}"
-            lines.append(f"index {index.name}: {held}, read by {len(index.shared_by)}")
-    return lines
+    description = answers.db.describe()
+    indexes: dict[str, list[dict[str, Any]]] = {}  # by name, one for each worker
+    for worker in description.get("workers", [description]):
+        for index in worker["arrangements"]:
+            if not index["private"] and index["name"].partition(" by ")[0] in outside:
+                indexes.setdefault(index["name"], []).append(index)
+    return [
+        f"index {index}: {sum(part['rows'] for part in parts):,} rows, {size(sum(part['bytes'] for part in parts))}, "
+        f"read by {len(parts[0]['shared_by'])}"
+        for index, parts in indexes.items()
+    ]

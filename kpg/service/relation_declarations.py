@@ -30,9 +30,8 @@ from kpg.query.lower.value_expressions import column_type, kind_of_type
 from kpg.query.source_text import did_you_mean
 
 if TYPE_CHECKING:
-    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.contracts import Database
     from kpg.service.rules import RegisteredText
-    from kpg.storage.storage import Storage
 
 Semantics = Literal["raw", "distinct", "cardinality-one", "last-write-wins"]
 SEMANTICS: tuple[Semantics, ...] = get_args(Semantics)
@@ -196,10 +195,10 @@ class StoredText(NamedTuple):
 
 
 class DeclarationStore:
-    """The declarations and rule texts of a service, in the storage of its db."""
+    """The declarations and rule texts of a service, in the directory of its db."""
 
-    def __init__(self, db: EmbeddedDatabase) -> None:
-        self._storage: Storage | None = None if db.durable is None else db.durable.storage
+    def __init__(self, db: Database) -> None:
+        self._db = db
 
     def relations(self) -> Iterator[RelationDeclaration]:
         """Yield the stored relation declarations."""
@@ -211,23 +210,19 @@ class DeclarationStore:
         return sorted(StoredText(int(number), **value) for number, value in self._entries(RULES_PREFIX))
 
     def _entries(self, prefix: str) -> Iterator[tuple[str, Any]]:
-        if self._storage is not None:
-            for name, value in sorted(self._storage.declarations.items()):
-                if name.startswith(prefix):
-                    yield name.removeprefix(prefix), value
+        for name, value in sorted(self._db.declarations.items()):
+            if name.startswith(prefix):
+                yield name.removeprefix(prefix), value
 
     def add_relation(self, declaration: RelationDeclaration) -> None:
         """Store a relation declaration."""
-        if self._storage is not None:
-            self._storage.register(RELATION_PREFIX + declaration.name, declaration.to_json())
+        self._db.declare(RELATION_PREFIX + declaration.name, declaration.to_json())
 
     def add_text(self, text: RegisteredText) -> None:
         """Store a rule text."""
-        if self._storage is not None:
-            value = {"language": text.language, "source": text.source, "name": text.name}
-            self._storage.register(f"{RULES_PREFIX}{text.number}", value)
+        value = {"language": text.language, "source": text.source, "name": text.name}
+        self._db.declare(f"{RULES_PREFIX}{text.number}", value)
 
     def remove_text(self, text: RegisteredText) -> None:
         """Remove a rule text from the storage."""
-        if self._storage is not None:
-            self._storage.unregister(f"{RULES_PREFIX}{text.number}")
+        self._db.undeclare(f"{RULES_PREFIX}{text.number}")

@@ -20,8 +20,7 @@ from kpg.columns.schema import Schema
 from kpg.service.base_relations import Catalog, EncodedChanges
 
 if TYPE_CHECKING:
-    from kpg.api.embedded_database import EmbeddedDatabase
-    from kpg.api.embedded_input import EmbeddedInput
+    from kpg.api.contracts import Database, Input
 
 NAME = "scheduled changes"
 DIFF = " diff"  # the column of diffs; no column of a relation begins with a space
@@ -45,18 +44,18 @@ class ScheduledChanges:
         self._waiting: list[ScheduledChange] = []
         self._applied: list[ScheduledChange] = []  # at the open time, which is not closed yet
         self._applied_at = -1
-        self._input: EmbeddedInput | None = None
-        if self.db.durable is not None and NAME in self.db.durable.storage.relations:
+        self._input: Input | None = None
+        if NAME in self.db.stored_relations:
             self._restore(self._declare())
         self._number = max((change.number for change in self._waiting), default=-1) + 1
 
-    def _declare(self) -> EmbeddedInput:
+    def _declare(self) -> Input:
         if self._input is None:
             self.db.closing.append(self.apply_due)
             self._input = self.db.input(NAME, Schema.of({"at": int, "number": int, "relation": str, "rows": bytes}))
         return self._input
 
-    def _restore(self, stored: EmbeddedInput) -> None:
+    def _restore(self, stored: Input) -> None:
         with stored.output(f"{NAME} at start") as rows:
             self.db.settle()
             self._waiting = [ScheduledChange(*row) for row in rows.rows()] if self.db.sealed is not None else []
@@ -67,7 +66,7 @@ class ScheduledChanges:
         changes: list[ScheduledChange] = []
         source = self._declare()
 
-        def fill(db: EmbeddedDatabase) -> None:
+        def fill(db: Database) -> None:
             for relation, data, diffs in encoded:
                 table = relation.decode(data).append_column(DIFF, pa.array(diffs))
                 changes.append(ScheduledChange(at, self._number + len(changes), relation.name, to_bytes(table)))
@@ -95,7 +94,7 @@ class ScheduledChanges:
             self._applied.append(change)
             self._declare().remove([change])
             relation = self.catalog.relations.get(change.relation)
-            if relation is not None and not relation.input.closed:
+            if relation is not None and not relation.closed:
                 table = pa.ipc.open_stream(change.rows).read_all()
                 diffs = np.array(table.column(DIFF).to_numpy())  # a copy, because kernels take no read-only arrays
                 relation.apply(relation.encode(table.drop_columns(DIFF)), diffs)

@@ -9,8 +9,8 @@
     service.uninterest(interest)                                                the last one drops the dataflow
 
 A service runs on one thread and uses no sockets. Only granularity reads the clock, which the caller may replace.
-Therefore the same calls in the same order have the same effects everywhere. On a durable db, relations, their rows and
-rules survive a restart; interests do not.
+Therefore the same calls in the same order have the same effects everywhere, on one worker and on several. On a durable
+db, relations, their rows and rules survive a restart; interests do not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.query_limits import UsageGroup
 from kpg.errors import InUse, NameTaken, NotAuthorised, ProgramError, TimeTooEarly
 from kpg.observe.attributes import ATTRIBUTES, resolve_attributes
 from kpg.observe.event_log import EventLog
@@ -47,7 +47,6 @@ from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
 from kpg.service.sql_relations import SqlRelations
 from kpg.service.subscription import Interest
-from kpg.service.usage_guard import UsageGroup, UsageGuard
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
@@ -69,10 +68,8 @@ class Service:
         functors: Mapping[str, Callable[..., Any]] | None = None,  # the functions that rules may declare and call
         wait: Wait | None = None,  # waits while large texts are planned in a process of their own; None: in place
     ) -> None:
-        if not isinstance(db, EmbeddedDatabase) or db.config.coordinates != 1 or not db.is_single_worker:
-            raise ProgramError(
-                "a service needs a db with one clock in this process", hint="Open it without coordinates= and workers=."
-            )
+        if db.config.coordinates != 1:
+            raise ProgramError("a service needs a db with one clock", hint="Open it without coordinates=.")
         self.db = db
         for functor, function in (functors or {}).items():
             db.functor(functor, function)
@@ -82,9 +79,9 @@ class Service:
         self.catalog = Catalog(db)
         self.rules = RuleStore()
         self.planner = Planner(limits, wait)
-        self.guard = UsageGuard(db, limits.query)
+        self.guard = db.limit_queries(limits.query)
         self._usage: dict[tuple[str, Any], UsageGroup] = {}  # by "session" or "tenant" and its name
-        self.grants = Grants(None if db.durable is None else db.durable.storage)
+        self.grants = Grants(db)
         self.answers = AnswerBuilder(db, self.catalog, self.rules, limits, self.planner, self.guard)
         self.tenants = TenantBuilder(self.answers)
         self._one_shot = OneShotQueries(db, self.answers, self.tenants, limits)

@@ -27,6 +27,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from kpg.api.collection import Collection
+from kpg.api.query_limits import QueryAdmission
 from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
@@ -37,7 +38,7 @@ from kpg.query.lower.lower_program import schema_of
 from kpg.query.lower.value_expressions import column_type
 from kpg.query.source_text import did_you_mean
 from kpg.service.base_relations import Catalog
-from kpg.service.dataflow_builder import ArrangementSource, DataflowBuilder
+from kpg.service.dataflow_builder import DataflowBuilder, QuerySource
 from kpg.service.dataflows import AnswerFilter, MaintainedAnswer, TenantDataflow
 from kpg.service.languages import RuleText, read_edn
 from kpg.service.limits import Limits
@@ -45,10 +46,9 @@ from kpg.service.planner import Planner
 from kpg.service.rules import RuleStore
 from kpg.service.templates import TOKEN, lift_constants, shape
 from kpg.service.tenant_parts import TenantPart, TokenFilter
-from kpg.service.usage_guard import LimitedUsage, UsageGuard
 
 if TYPE_CHECKING:
-    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.contracts import Database
 
 Sharing = Literal["auto", "nothing", "answers", "tenants"]
 SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
@@ -74,12 +74,12 @@ class AnswerBuilder:
 
     def __init__(
         self,
-        db: EmbeddedDatabase,
+        db: Database,
         catalog: Catalog,
         rules: RuleStore,
         limits: Limits,
         planner: Planner,
-        guard: UsageGuard,
+        guard: QueryAdmission,
     ) -> None:
         self.db = db
         self.catalog = catalog
@@ -147,8 +147,8 @@ class AnswerBuilder:
                 dataflow.held.append(answer.release)
             collection = dataflow.collections(self.compiled_program(name, cut))[name]
             output = dataflow.install(collection, label or default_label)
-        self.flush()
-        return MaintainedAnswer(relation, output, dataflow.held)
+            self.flush()
+            return MaintainedAnswer(relation, output, dataflow.held)
 
     def rules_read(self, name: str) -> frozenset[str]:
         """Return the rules that a rule reads and that do not depend on it in turn."""
@@ -180,7 +180,7 @@ class AnswerBuilder:
             condition = equal if condition is None else condition & equal
         answer.users += 1
         try:
-            rows = answer.collection().filter(condition)
+            rows = self.db.installer.shared(answer.output, answer.output.schema).filter(condition)
             output = self.db.installer.output(rows.node, self.unique_label(f"filter of {name}"), keep=False)
         except BaseException:
             answer.release()
@@ -194,8 +194,8 @@ class AnswerBuilder:
     def dataflow_builder(self, shared: dict[str, MaintainedAnswer], joins: str = "auto") -> DataflowBuilder:
         """Return a builder of one dataflow on base relations and some shared answers."""
 
-        def find(name: str) -> ArrangementSource:
-            return shared[name] if name in shared else self.catalog.relations[name].input
+        def find(name: str) -> QuerySource:
+            return shared[name].output if name in shared else self.catalog.relations[name].source
 
         return DataflowBuilder(self.db, find, self.guard.current.rounds or self.limits.rounds, joins)
 
@@ -255,9 +255,7 @@ class TenantBuilder:
             return build()
         if dataflow is None:
             dataflow = self.dataflows[key] = build()
-            usage = dataflow.output.dataflow.usage
-            if isinstance(usage, LimitedUsage):
-                usage.leave_groups()  # it does not belong to the first of its tenants
+            dataflow.output.leave_groups()  # it does not belong to the first of its tenants
         return dataflow
 
     def build(self, name: str, columns: tuple[str, ...], joins: str = "auto") -> TenantDataflow:
@@ -365,13 +363,16 @@ class TenantBuilder:
                 output = dataflow.install(rows, part_label, keep=False)
             return TenantPart(tokens, output, dataflow.held)
 
+        part: TenantPart | None = None
         try:
             part = build_part(TokenFilter())
-        except BaseException:
+            answers.flush()
+            return TenantDataflow(build_part, part, parameters, reasons[0])
+        except BaseException:  # also if it fails on its first rows
+            if part is not None:
+                part.release()
             parameters.drop()
             raise
-        answers.flush()
-        return TenantDataflow(build_part, part, parameters, answers.guard, reasons[0])
 
 
 def argument_list(name: str, arguments: Any) -> list[Mapping[str, Any]]:

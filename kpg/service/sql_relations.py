@@ -11,11 +11,12 @@ created, and does not change them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kpg.api.embedded_arrangement import EmbeddedArrangement
-from kpg.api.embedded_stream import EmbeddedStream
-from kpg.columns.schema import Schema
+import pyarrow as pa
+
+from kpg.api.contracts import Arrangement
 from kpg.columns.updates import Ints
 from kpg.errors import InUse, NotSupported, TypeMismatch
 from kpg.query.lower.value_expressions import kind_of_type
@@ -27,60 +28,49 @@ from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.sql_session import SqlSession
 
 if TYPE_CHECKING:
-    from kpg.api.embedded_database import EmbeddedDatabase
-    from kpg.api.installed_arrangement import InstalledArrangement
-
-
-class ViewSource:
-    """A materialized view as a source of arrangements, for queries that are built on it."""
-
-    closed = False
-
-    def __init__(self, arrangement: EmbeddedArrangement) -> None:
-        self._arrangement = arrangement
-
-    @property
-    def size(self) -> int:
-        """The approximate row count."""
-        return self._arrangement.rows
-
-    def base(self) -> InstalledArrangement:
-        """Return the arrangement that holds the rows."""
-        return self._arrangement.installed
-
-    def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
-        """Return the arrangement of the view if it is by these columns."""
-        return self._arrangement.installed.arranged_by(keys)
-
-    def arrange(self, *keys: str) -> EmbeddedArrangement:
-        """Install an arrangement by these columns."""
-        arrangement = self._arrangement.arrange(*keys)
-        assert isinstance(arrangement, EmbeddedArrangement)
-        return arrangement
+    from kpg.api.contracts import Database, Input
 
 
 class SqlRelation(BaseRelation):
     """A table or materialized view of SQL, which clients read and only SQL changes."""
 
-    def __init__(self, db: EmbeddedDatabase, name: str, schema: Schema, source: Any) -> None:
-        pairs = zip(schema.names, schema.types, strict=True)
+    def __init__(self, db: Database, name: str, source: Input | Arrangement) -> None:
+        pairs = zip(source.schema.names, source.schema.types, strict=True)
         self.db = db
         self.declaration = RelationDeclaration(
             name, tuple((column, kind_of_type(type_)) for column, type_ in pairs), "raw"
         )
         self.name = name
-        self.schema = schema
-        self.input = source
+        self.schema = source.schema
+        self._source = source
+
+    @property
+    def source(self) -> Input | Arrangement:
+        return self._source
+
+    @property
+    def closed(self) -> bool:
+        return False
+
+    def look_up(
+        self, columns: tuple[str, ...], rows: list[tuple[Any, ...]], as_of: int | None
+    ) -> Callable[[], pa.Table] | None:
+        if not isinstance(self._source, Arrangement):
+            return self._source.look_up(columns, rows, as_of)
+        return partial(self._source.lookup_many, rows, as_of) if self._source.keys == columns else None
 
     def encode(self, rows: Any) -> Ints:
         raise InUse(f"{self.name} belongs to SQL", hint="Change it with INSERT, UPDATE and DELETE.")
+
+    def close(self) -> None:
+        raise InUse(f"{self.name} belongs to SQL", hint="Only SQL changes it.")
 
 
 class SqlRelations:
     """The SQL of one service."""
 
     def __init__(
-        self, db: EmbeddedDatabase, catalog: Catalog, planner: Planner, before_drop: Callable[[Sequence[str]], None]
+        self, db: Database, catalog: Catalog, planner: Planner, before_drop: Callable[[Sequence[str]], None]
     ) -> None:
         self.db = db
         self._catalog = catalog
@@ -133,18 +123,17 @@ class SqlRelations:
         if sql.version == self._version:
             return
         self._version = sql.version
-        sources: dict[str, Any] = {name: self.db.inputs[name] for name in sql.tables}
+        tables = {name: self.db.inputs[name] for name in sql.tables}
+        sources: dict[str, Any] = {name: table for name, table in tables.items() if table.keeps_rows}
         sources |= {name: view.arrangement for name, view in sql.installed.items()}
         for name, relation in tuple(self._catalog.relations.items()):
             if isinstance(relation, SqlRelation) and name not in sources:
                 del self._catalog.relations[name]
         for name, source in sources.items():
-            if not isinstance(source, EmbeddedStream):
-                self._publish(name, source)
+            self._publish(name, source)
 
-    def _publish(self, name: str, source: Any) -> None:
-        held = ViewSource(source) if isinstance(source, EmbeddedArrangement) else source
+    def _publish(self, name: str, source: Input | Arrangement) -> None:
         try:
-            self._catalog.relations[name] = SqlRelation(self.db, name, source.schema, held)
+            self._catalog.relations[name] = SqlRelation(self.db, name, source)
         except TypeMismatch:  # a type that rules do not have: the relation is there for SQL only
             self._catalog.relations.pop(name, None)

@@ -35,8 +35,7 @@ from kpg.query.ir.program import RelationColumn
 from kpg.service.limits import Limits
 
 if TYPE_CHECKING:
-    from kpg.api.embedded_database import EmbeddedDatabase
-    from kpg.api.embedded_output import EmbeddedOutput
+    from kpg.api.contracts import Database, Output
 
 MAX_SHARED_BLOCKS = 64  # unread blocks kept by reference: a reference to one range keeps the whole block in memory
 
@@ -50,7 +49,7 @@ class AnswerChanges:
 
     updates: Updates
     schema: Schema  # without columns if the answer is only whether something holds
-    db: EmbeddedDatabase
+    db: Database
     upto: int
 
     def __len__(self) -> int:
@@ -95,7 +94,7 @@ class Interest:
 
     def __init__(
         self,
-        db: EmbeddedDatabase,
+        db: Database,
         number: int,
         name: str,
         columns: tuple[RelationColumn, ...],
@@ -111,7 +110,7 @@ class Interest:
         self.answer_error: Callable[[], Exception | None] = lambda: None  # set by the dataflow that serves it
         self.before_take: Callable[[], None] = lambda: None
         self._ready: Callable[[], bool] = lambda: True
-        self._output: EmbeddedOutput | None = None
+        self._output: Output | None = None
         self._db = db
         self._columns = columns
         self._schema = schema
@@ -130,7 +129,7 @@ class Interest:
         """The names and kinds of the columns."""
         return tuple((column.name, column.kind) for column in self._columns)
 
-    def follow(self, output: EmbeddedOutput, ready: Callable[[], bool]) -> None:
+    def follow(self, output: Output, ready: Callable[[], bool]) -> None:
         """Set the output that the changes come from, and the function that tells whether its first rows are here."""
         self._output, self._ready = output, ready
 
@@ -144,7 +143,8 @@ class Interest:
         """The first time that the answer has not completed: all changes at times before it have arrived."""
         if self._output is None or self._output.ended or not self._db.answers_lag:
             return self._db.epoch
-        return self._db.completion.complete_through(self._output.dataflow) + 1
+        complete = self._output.complete_through
+        return 0 if complete is None else complete + 1
 
     def _catch_up(self) -> None:
         """Wait until the changes include the first rows, and the last write of the same session."""
@@ -152,12 +152,12 @@ class Interest:
         while output is not self._output:  # one that fails may be replaced meanwhile
             output = self._output
             if output is not None and self._may_lag(output):
-                self._db.completion.newest(output.dataflow)
+                output.catch_up()
         if output is not None and self._may_lag(output):
             output.notify()
             self._ready()
 
-    def _may_lag(self, output: EmbeddedOutput) -> bool:
+    def _may_lag(self, output: Output) -> bool:
         return not output.ended and self._db.answers_lag and self._db.epoch > 0
 
     @property
@@ -292,7 +292,7 @@ class GranularInterest(Interest):
 class SinkInterest:
     """An interest as a drain (kpg.observe.drain) reads it: changes, and the frontier up to which they are complete."""
 
-    def __init__(self, interest: Interest, output: EmbeddedOutput) -> None:
+    def __init__(self, interest: Interest, output: Output) -> None:
         self._interest = interest
         self._output = output
         self.drain: Drain | None = None

@@ -23,7 +23,7 @@ from kpg.service.templates import TOKEN
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
-    from kpg.api.embedded_output import EmbeddedOutput
+    from kpg.api.contracts import Output
 
 MAX_SUSPECTS: Final = 8  # tenants that get a dataflow of their own at once; more of them are split in halves
 
@@ -65,7 +65,7 @@ class TenantPart:
     """One dataflow of a tenant dataflow. `held` are the releases to call when it is dropped."""
 
     tokens: TokenFilter
-    output: EmbeddedOutput
+    output: Output
     held: list[Callable[[], None]]
     start: int = 0  # changes at earlier times were delivered by another part
     last: int = -1  # the latest time of a change that was delivered

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpg.errors import ProgramError, ResourceError
+from kpg.spark.java import ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +23,14 @@ EXECUTOR_TIMEOUT_SECONDS = 30.0  # for executors to register
 SECRET = "spark.kpg.secret"  # Spark redacts keys that match spark.redaction.regex: secret, token, password
 ADDRESS = "spark.kpg.address"
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def session_of(master: str) -> SparkSession:
+    """Return a Spark session with this master: the current one of this process if it has one."""
+    ensure_java()
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.master(master).appName("kpg").getOrCreate()
 
 
 def check_session(spark: SparkSession) -> None:

@@ -74,7 +74,6 @@ def test_a_new_token_is_printed_once_and_works():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--workers", "3"], "runs on one worker"),
         (["--host", "0.0.0.0", "--no-token"], "listens on this machine alone"),
         (["--token-file", "no-such-file"], "cannot read the tokens"),
         (["--tls-cert", "cert.pem"], "both a certificate and its key"),

@@ -20,9 +20,8 @@ OTHER = (DAY + datetime.timedelta(1), NOON, Decimal("2.00"), b"", ID, None, "x",
 
 
 @pytest.fixture
-def service():
-    with kpg.open() as db:
-        service = Service(db)
+def service(service_on, workers):
+    with service_on(workers) as service:
         service.create_relation("r", COLUMNS)
         service.transact([Change("r", ROW), Change("r", OTHER)])
         yield service

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kpg
 from kpg.columns.rows import rows_of
 from kpg.errors import Closed, NameTaken, SchemaMismatch, TypeMismatch
-from kpg.service import Change, Service
+from kpg.service import Change
 from kpg.service.base_relations import resolve_changes
 
 ROWS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2))
@@ -52,9 +51,9 @@ def test_resolved_changes_agree_with_a_model(transactions, how):
 
 
 @pytest.fixture
-def service():
-    with kpg.open() as db:
-        yield Service(db)
+def service(service_on, workers):
+    with service_on(workers) as service:
+        yield service
 
 
 def rows(service, name):

@@ -1,106 +1,110 @@
 """Limits: a limit refuses its own caller, and does not affect other owners."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 
 import kpg
 from kpg.errors import DataError, OverLimit, ProgramError, TooManyRounds
 from kpg.service import Change, Limits, Service
+from tests.service.conftest import dataflows_of
 
 
-def served(db, **limits):
-    service = Service(db, limits=Limits(**limits))
-    service.create_relation("edge", {"x": int, "y": int})
-    service.register("tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z).")
-    service.register("less(x, y) :- edge(x, y), x < y.")
-    return service
+@pytest.fixture
+def served(service_on, workers):
+    """Return a service with some limits, on one worker or several."""
+    with ExitStack() as stack:
+
+        def served(**limits):
+            service = stack.enter_context(service_on(workers, limits=Limits(**limits)))
+            service.create_relation("edge", {"x": int, "y": int})
+            service.register("tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z).")
+            service.register("less(x, y) :- edge(x, y), x < y.")
+            return service
+
+        yield served
 
 
-def test_the_interests_of_an_owner_are_limited():
+def test_the_interests_of_an_owner_are_limited(served):
     """A14.3"""
-    with kpg.open() as db:
-        service = served(db, queries=2)
-        first = service.interest("tc", owner="a")
+    service = served(queries=2)
+    first = service.interest("tc", owner="a")
+    service.interest("less", owner="a")
+    with pytest.raises(OverLimit, match="'a' holds 2"):
         service.interest("less", owner="a")
-        with pytest.raises(OverLimit, match="'a' holds 2"):
-            service.interest("less", owner="a")
-        service.interest("less", owner="b")
-        service.uninterest(first)
-        service.interest("less", owner="a")
+    service.interest("less", owner="b")
+    service.uninterest(first)
+    service.interest("less", owner="a")
 
 
-def test_an_answer_that_grows_too_large_fails_only_its_own_interests():
-    with kpg.open() as db:
-        service = served(db, rows=5)
-        large, small = service.interest("tc", owner="a"), service.interest("less", owner="b")
-        service.put("edge", [(1, 2), (2, 3), (3, 4)])
-        for interest in (large,):
-            with pytest.raises(OverLimit, match="6"):
-                interest.take()
-        assert len(small.take()) == 3
-        with pytest.raises(OverLimit):
-            service.query("tc")
-        service.put("edge", [(5, 4)])
-        assert len(small.take()) == 0 and service.query("tc", arguments={"x": 2}).num_rows == 2
+def test_an_answer_that_grows_too_large_fails_only_its_own_interests(served):
+    service = served(rows=5)
+    large, small = service.interest("tc", owner="a"), service.interest("less", owner="b")
+    service.put("edge", [(1, 2), (2, 3), (3, 4)])
+    for interest in (large,):
+        with pytest.raises(OverLimit, match="6"):
+            interest.take()
+    assert len(small.take()) == 3
+    with pytest.raises(OverLimit):
+        service.query("tc")
+    service.put("edge", [(5, 4)])
+    assert len(small.take()) == 0 and service.query("tc", arguments={"x": 2}).num_rows == 2
 
 
-def test_a_recursion_with_too_many_rounds_fails_alone():
-    with kpg.open() as db:
-        service = served(db, rounds=6)
-        service.put("edge", [(x, x + 1) for x in range(3)])
-        long, short = service.interest("tc", owner="a"), service.interest("less", owner="b")
-        assert len(long.take()) == 6
-        service.put("edge", [(x, x + 1) for x in range(3, 20)])
-        with pytest.raises(TooManyRounds, match="tc"):
-            long.take()
-        assert len(short.take()) == 20
-        service.put("edge", [(x, x + 1) for x in range(3, 20)], -1)
-        again = service.interest("tc", owner="a")  # while the one that failed is still held
-        assert len(again.take()) == 6
-        service.uninterest(long)
-        service.put("edge", [(7, 8)])
-        assert len(again.take()) == 1
+def test_a_recursion_with_too_many_rounds_fails_alone(served):
+    service = served(rounds=6)
+    service.put("edge", [(x, x + 1) for x in range(3)])
+    long, short = service.interest("tc", owner="a"), service.interest("less", owner="b")
+    assert len(long.take()) == 6
+    service.put("edge", [(x, x + 1) for x in range(3, 20)])
+    with pytest.raises(TooManyRounds, match="tc"):
+        long.take()
+    assert len(short.take()) == 20
+    service.put("edge", [(x, x + 1) for x in range(3, 20)], -1)
+    again = service.interest("tc", owner="a")  # while the one that failed is still held
+    assert len(again.take()) == 6
+    service.uninterest(long)
+    service.put("edge", [(7, 8)])
+    assert len(again.take()) == 1
 
 
-def test_memory_is_checked_before_a_dataflow_is_built():
-    with kpg.open() as db:
-        service = served(db, memory=1)
-        with pytest.raises(OverLimit, match="memory"):
-            service.interest("tc")
-        assert not service.interests and not db.outputs
+def test_memory_is_checked_before_a_dataflow_is_built(served):
+    service = served(memory=1)
+    with pytest.raises(OverLimit, match="memory"):
+        service.interest("tc")
+    assert not service.interests and not service.db.outputs
 
 
-def test_a_failing_row_fails_only_the_answers_that_contain_it():
+def test_a_failing_row_fails_only_the_answers_that_contain_it(served):
     """Errors are data: other answers continue, and removing the row restores the answer."""
-    with kpg.open() as db:
-        service = served(db)
-        service.register("share(x, z) :- edge(x, y), z = 100 / y.")
-        share, less = service.interest("share"), service.interest("less")
-        service.put("edge", [(1, 2)])
-        assert [row for row, _, _ in share.take()] == [(1, 50)]
-        service.put("edge", [(3, 0)])
-        with pytest.raises(DataError):
-            share.take()
-        assert len(less.take()) == 1
-        service.transact([Change("edge", (3, 0), -1), Change("edge", (1, 4))])
-        assert {row for row, _, diff in share.take() if diff > 0} >= {(1, 25)}
+    service = served()
+    service.register("share(x, z) :- edge(x, y), z = 100 / y.")
+    share, less = service.interest("share"), service.interest("less")
+    service.put("edge", [(1, 2)])
+    assert [row for row, _, _ in share.take()] == [(1, 50)]
+    service.put("edge", [(3, 0)])
+    with pytest.raises(DataError):
+        share.take()
+    assert len(less.take()) == 1
+    service.transact([Change("edge", (3, 0), -1), Change("edge", (1, 4))])
+    assert {row for row, _, diff in share.take() if diff > 0} >= {(1, 25)}
 
 
-def test_unread_changes_never_outgrow_the_answer():
+def test_unread_changes_never_outgrow_the_answer(served):
     """A slow subscriber gets the net changes, not each change."""
-    with kpg.open() as db:
-        service = served(db, waiting_rows=100)
-        slow, quick = service.interest("less"), service.interest("less")
-        state = {}
-        for step in range(200):
-            service.put("edge", [(0, 1 + step % 7), (1, 2 + step % 5)], 1 if step % 3 else -1)
-            for row, _, diff in quick.take():
-                state[row] = state.get(row, 0) + diff
-            assert slow.waiting <= 101
-        state_of_slow = {}
-        for row, _, diff in slow.take():
-            state_of_slow[row] = state_of_slow.get(row, 0) + diff
-        assert {row for row, n in state_of_slow.items() if n} == {row for row, n in state.items() if n}
+    service = served(waiting_rows=100)
+    slow, quick = service.interest("less"), service.interest("less")
+    state = {}
+    for step in range(200):
+        service.put("edge", [(0, 1 + step % 7), (1, 2 + step % 5)], 1 if step % 3 else -1)
+        for row, _, diff in quick.take():
+            state[row] = state.get(row, 0) + diff
+        assert slow.waiting <= 101
+    state_of_slow = {}
+    for row, _, diff in slow.take():
+        state_of_slow[row] = state_of_slow.get(row, 0) + diff
+    assert {row for row, n in state_of_slow.items() if n} == {row for row, n in state.items() if n}
 
 
 def test_registering_the_closure_of_a_million_edges_costs_nothing():
@@ -122,29 +126,29 @@ def test_registering_the_closure_of_a_million_edges_costs_nothing():
         assert (after["dataflows"], after["arrangements"]) == (before["dataflows"], before["arrangements"])
 
 
-def test_a_tenant_with_a_diverging_argument_fails_other_tenants_at_most_once():
-    with kpg.open() as db:
-        service = served(db, rounds=50)
-        service.create_relation("start", {"x": int, "n": int})
-        service.register("up(x, n) :- start(x, n). up(x, n + 1) :- up(x, n), n < 1000.")
-        service.put("start", [(1, 998), (2, 0)])
-        good, other = service.interest("up", arguments={"x": 1}, owner="a"), service.interest("tc", owner="c")
-        assert len(good.take()) == 3
-        bad = service.interest("up", arguments={"x": 2}, owner="b")
-        for interest in (bad, good):
-            with pytest.raises(TooManyRounds):
-                interest.take()
-        service.drop_owner("a")
-        good = service.interest("up", arguments={"x": 1}, owner="a")
-        bad = service.interest("up", arguments={"x": 2}, owner="b")
-        assert len(good.take()) == 3
+@pytest.mark.parametrize("workers", [2], indirect=True)  # on one worker it fails no other tenant
+def test_a_tenant_with_a_diverging_argument_fails_other_tenants_at_most_once(served):
+    service = served(rounds=50)
+    service.create_relation("start", {"x": int, "n": int})
+    service.register("up(x, n) :- start(x, n). up(x, n + 1) :- up(x, n), n < 1000.")
+    service.put("start", [(1, 998), (2, 0)])
+    good, other = service.interest("up", arguments={"x": 1}, owner="a"), service.interest("tc", owner="c")
+    assert len(good.take()) == 3
+    bad = service.interest("up", arguments={"x": 2}, owner="b")
+    for interest in (bad, good):
         with pytest.raises(TooManyRounds):
-            bad.take()
-        service.put("start", [(1, 997)])
-        assert len(good.take()) == 1 and len(other.take()) == 0
-        assert "a dataflow for each tenant" in service.explain("up")
-        service.close()
-        assert {dataflow.name for dataflow in db.worker.dataflows.values()} <= {"edge", "start"}
+            interest.take()
+    service.drop_owner("a")
+    good = service.interest("up", arguments={"x": 1}, owner="a")
+    bad = service.interest("up", arguments={"x": 2}, owner="b")
+    assert len(good.take()) == 3
+    with pytest.raises(TooManyRounds):
+        bad.take()
+    service.put("start", [(1, 997)])
+    assert len(good.take()) == 1 and len(other.take()) == 0
+    assert "a dataflow for each tenant" in service.explain("up")
+    service.close()
+    assert set(dataflows_of(service.db)) <= {"edge", "start"}
 
 
 def test_strings_in_unread_changes_are_not_reclaimed():
@@ -164,6 +168,6 @@ def test_strings_in_unread_changes_are_not_reclaimed():
         assert [(row, diff) for row, _, diff in tenant.take()] == [(("old 3",), 1), (("old 3",), -1)]
 
 
-def test_a_service_is_on_one_clock_in_one_process():
+def test_a_service_needs_one_clock():
     with kpg.open(coordinates=2) as db, pytest.raises(ProgramError, match="one clock"):
         Service(db)

@@ -1,24 +1,26 @@
 """Limits of single queries: what exceeds one is refused or stopped alone, and says how to raise the limit."""
 
+from collections.abc import Iterator
+
 import pytest
 
 import kpg
 from kpg.errors import InputError, KpgError, OverLimit, TooManyRounds, UndefinedName
 from kpg.service import Change, Limits, Service
 from kpg.service.limits import GroupLimits, QueryLimits
+from tests.service.conftest import ServiceOn, dataflows_of
 
 ROWS = 3_000
 
 
 @pytest.fixture
-def service() -> Service:
+def service(service_on: ServiceOn, workers: int) -> Iterator[Service]:
     """A service with two large relations and a small one."""
-    service = Service(kpg.open(), limits=Limits(query=QueryLimits(product_rows=1_000_000)))
-    for name, rows in (("big", ROWS), ("big2", ROWS), ("small", 10)):
-        service.create_relation(name, {"x": int})
-        service.put(name, [(row,) for row in range(rows)])
-    yield service
-    service.db.close()
+    with service_on(workers, limits=Limits(query=QueryLimits(product_rows=1_000_000))) as service:
+        for name, rows in (("big", ROWS), ("big2", ROWS), ("small", 10)):
+            service.create_relation(name, {"x": int})
+            service.put(name, [(row,) for row in range(rows)])
+        yield service
 
 
 PRODUCTS = {
@@ -37,12 +39,12 @@ def test_a_product_of_large_relations_is_refused_at_planning(service: Service, n
     service.register(PRODUCTS[name])
     calm = service.interest("big", owner="calm")
     calm.take()
-    dataflows = len(service.db.worker.dataflows)
+    dataflows = len(dataflows_of(service.db))
     with pytest.raises(OverLimit, match="without a common column") as raised:
         service.interest("p", owner="wild", joins=joins)
     assert "product_rows" in str(raised.value.detail)
     assert 'limits={"product_rows": N}' in str(raised.value.hint) and "--max-product-rows" in str(raised.value.hint)
-    assert len(service.db.worker.dataflows) == dataflows  # nothing is left of it
+    assert len(dataflows_of(service.db)) == dataflows  # nothing is left of it
     service.transact([Change("big", (-1,))])
     assert [row for row, _, _ in calm.take()] == [(-1,)]
 
@@ -88,7 +90,7 @@ def test_a_query_that_uses_too_much_is_stopped_alone(service: Service, name: str
         assert name in str(raised.value.detail)
         assert f'limits={{"{name}": N}}' in str(raised.value.hint)
         assert f"--max-{name.replace('_', '-')}" in str(raised.value.hint)
-    service.drop_owner("wild")
+        assert not [output for output in service.db.outputs if output != "answer big"]  # nothing is left of it
     service.transact([Change("big", (-1,))])
     assert [row for row, _, _ in calm.take()] == [(-1,)]
     assert service.query("p", limits={"product_rows": None}).num_rows == 1001 * ROWS
@@ -101,10 +103,11 @@ def test_a_request_sets_the_rounds_of_its_recursion(service: Service) -> None:
     assert service.query("up").num_rows == 500
 
 
+@pytest.mark.parametrize("workers", [1], indirect=True)  # the patch does not reach other processes
 def test_the_share_of_cpu_time_is_limited_after_the_first_answer(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kpg.service.usage_guard.SHARE_WINDOW_SECONDS", 0.0)
+    monkeypatch.setattr("kpg.api.usage_guard.SHARE_WINDOW_SECONDS", 0.0)
     service.register("pairs(x, y) :- big(x), small(y).")
     calm, wild = service.interest("big"), service.interest("pairs", limits={"cpu_percent": 0.0001})
     assert len(wild.take()) == 10 * ROWS  # the first answer is not limited by it

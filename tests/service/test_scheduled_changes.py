@@ -1,7 +1,7 @@
 """Changes for later times take effect at their time, also after a restart."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
@@ -10,26 +10,36 @@ from kpg.service import Change, Service
 WRITES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 9)), max_size=8)  # (delay, e, v)
 
 
-@given(WRITES)
-def test_the_last_write_for_a_time_wins_whenever_it_arrives(writes):
-    with kpg.open(history=None) as db:
-        service = Service(db)
-        service.create_attribute(":speed", int, semantics="cardinality-one")
-        model: dict[int, list[tuple[int, int]]] = {}  # by time: writes, scheduled ones first
-        for delay, entity, value in writes:
-            start = service.time
-            if delay:
-                at = service.transact([Change(":speed", (entity, value))], at=start + delay)
-                assert at == start + delay
-                model.setdefault(at, []).append((entity, value))
-            else:
-                model.setdefault(service.transact([Change(":speed", (entity, value))]), []).append((entity, value))
-        end = service.advance(service.time + 5)
-        state: dict[int, int] = {}
-        for time in range(end + 1):
-            state |= dict(model.get(time, []))
-            rows = service.query(":speed", as_of=time).to_pylist()
-            assert {row["e"]: row["v"] for row in rows} == state
+@pytest.mark.parametrize(("workers", "examples"), [(1, 100), (2, 10)])
+def test_the_last_write_for_a_time_wins_whenever_it_arrives(service_on, workers, examples):
+    @settings(max_examples=min(examples, settings().max_examples))
+    @given(WRITES)
+    def check(writes):
+        with service_on(workers, history=None) as service:
+            apply(service, writes)
+
+    check()
+
+
+def apply(service, writes):
+    """Apply writes, some of them for later times, and compare all times with a model."""
+    service.create_attribute(":speed", int, semantics="cardinality-one")
+    first = service.time
+    model: dict[int, list[tuple[int, int]]] = {}  # by time: writes, scheduled ones first
+    for delay, entity, value in writes:
+        start = service.time
+        if delay:
+            at = service.transact([Change(":speed", (entity, value))], at=start + delay)
+            assert at == start + delay
+            model.setdefault(at, []).append((entity, value))
+        else:
+            model.setdefault(service.transact([Change(":speed", (entity, value))]), []).append((entity, value))
+    end = service.advance(service.time + 5)
+    state: dict[int, int] = {}
+    for time in range(first, end + 1):
+        state |= dict(model.get(time, []))
+        rows = service.query(":speed", as_of=time).to_pylist()
+        assert {row["e"]: row["v"] for row in rows} == state
 
 
 def test_waiting_changes_survive_a_restart_and_are_applied_once(tmp_path):
@@ -80,18 +90,17 @@ def test_a_read_closes_no_time():
         assert service.query(":speed").to_pylist() == [{"e": 7, "v": 60}] and service.time == 2
 
 
-def test_changes_of_a_time_that_could_not_be_closed_are_applied_when_it_is():
+def test_changes_of_a_time_that_could_not_be_closed_are_applied_when_it_is(service_on, workers):
     """A transaction that fails while its time is open takes nothing of the scheduled changes with it."""
-    with kpg.open() as db:
-        service = Service(db)
+    with service_on(workers) as service:
         service.create_relation("edge", {"x": int})
-        service.transact([Change("edge", (1,))], at=1)
+        at = service.transact([Change("edge", (1,))], at=service.time + 1)
 
         def fail(database):
             service._scheduled.apply_due()
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            db.transact(fail)
-        assert service.advance() == 1
+            service.db.transact(fail)
+        assert service.advance() == at
         assert service.query("edge").to_pylist() == [{"x": 1}]

@@ -20,14 +20,13 @@ ROWS = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=5)
 
 
 @pytest.mark.parametrize("name", ["same", "least", "best"])
-def test_answers_follow_every_transaction(name):
+def test_answers_follow_every_transaction(service_on, workers, name):
     program = parse(f"{PROGRAM}{RULES[name]}\n.output {name}")
 
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10 if workers == 1 else 3, deadline=None)
     @given(st.lists(ROWS, min_size=1, max_size=4))
     def check(states):
-        with kpg.open() as db:
-            service = Service(db)
+        with service_on(workers) as service:
             service.create_relation("edge", {"x": int, "y": int})
             service.register(RULES[name])
             interest = service.interest(name)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import kpg
 from kpg.errors import Closed
 from kpg.service import Change, Interest, Service
+from tests.service.conftest import dataflows_of
 
 TC = "tc(x, y) :- edge(x, y). tc(x, z) :- tc(x, y), edge(y, z)."
 NODES = st.integers(0, 4)
@@ -52,46 +53,55 @@ class Naive:
         assert {row: n for row, n in self.received.items() if n} == dict.fromkeys(expected, 1)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(ACTIONS, max_size=14))
-def test_no_tenant_sees_the_rows_of_another_and_each_sees_its_own(actions):
+@pytest.mark.parametrize(("workers", "examples"), [(1, 40), (2, 12), (3, 8)])
+def test_no_tenant_sees_the_rows_of_another_and_each_sees_its_own(service_on, workers, examples):
     """A12.1, A12.3, A12.4: random connects, disconnects, argument changes and data changes."""
-    with kpg.open() as db:
-        service = Service(db)
-        service.create_relation("edge", {"x": int, "y": int})
-        service.register(TC)
-        edges, tenants, owners = set(), [], count()
-        for action, *given_ in actions:
-            tenant = tenants[given_[0] % len(tenants)] if action in CHOOSE and tenants else None
-            if action == "connect":
-                argument, sharing = given_
-                interest = service.interest("tc", arguments={"x": argument}, owner=next(owners), sharing=sharing)
-                tenants.append(Naive(interest, argument))
-            elif action == "put":
-                service.transact([Change("edge", (x, y), diff) for x, y, diff in given_[0]])
-                for x, y, diff in given_[0]:
-                    (edges.add if diff > 0 else edges.discard)((x, y))
-            elif tenant is None:
-                continue
-            elif action == "disconnect":
-                tenants.remove(tenant)
-                service.drop_owner(tenant.interest.owner)
-            elif action == "take":
-                tenant.take()
-            elif tenant.interest.sharing != "answers":
-                change = {"x": given_[1]}
-                if action == "ask":
-                    service.add_arguments(tenant.interest, change)
-                    tenant.arguments.add(given_[1])
-                elif given_[1] in tenant.arguments:
-                    service.remove_arguments(tenant.interest, change)
-                    tenant.arguments.discard(given_[1])
-        service.advance()
-        for tenant in tenants:
-            tenant.check(edges)
-        service.close()
-        assert [dataflow.name for dataflow in db.worker.dataflows.values() if dataflow.name != "edge"] == []
-        assert set(db.inputs) <= {"edge"}
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.lists(ACTIONS, max_size=14))
+    def check(actions):
+        with service_on(workers) as service:
+            perform(service, actions)
+
+    check()
+
+
+def perform(service, actions):
+    """Perform actions of tenants, and compare what each has received with a naive evaluation."""
+    service.create_relation("edge", {"x": int, "y": int})
+    service.register(TC)
+    edges, tenants, owners = set(), [], count()
+    for action, *given_ in actions:
+        tenant = tenants[given_[0] % len(tenants)] if action in CHOOSE and tenants else None
+        if action == "connect":
+            argument, sharing = given_
+            interest = service.interest("tc", arguments={"x": argument}, owner=next(owners), sharing=sharing)
+            tenants.append(Naive(interest, argument))
+        elif action == "put":
+            service.transact([Change("edge", (x, y), diff) for x, y, diff in given_[0]])
+            for x, y, diff in given_[0]:
+                (edges.add if diff > 0 else edges.discard)((x, y))
+        elif tenant is None:
+            continue
+        elif action == "disconnect":
+            tenants.remove(tenant)
+            service.drop_owner(tenant.interest.owner)
+        elif action == "take":
+            tenant.take()
+        elif tenant.interest.sharing != "answers":
+            change = {"x": given_[1]}
+            if action == "ask":
+                service.add_arguments(tenant.interest, change)
+                tenant.arguments.add(given_[1])
+            elif given_[1] in tenant.arguments:
+                service.remove_arguments(tenant.interest, change)
+                tenant.arguments.discard(given_[1])
+    service.advance()
+    for tenant in tenants:
+        tenant.check(edges)
+    service.close()
+    assert [name for name in dataflows_of(service.db) if name != "edge"] == []
+    assert set(service.db.inputs) <= {"edge"}
 
 
 CHOOSE = {"disconnect", "ask", "forget", "take"}

@@ -8,9 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as NameCollection
+from concurrent.futures import Future
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.api.contracts.installer_contract import Installer
     from kpg.api.contracts.output_contract import Output
+    from kpg.api.query_limits import QueryAdmission, QueryLimits
     from kpg.api.time_domain import TimeDomain
+    from kpg.api.waiting_requests import WaitingRequests
     from kpg.storage.named_readers import NamedReader
     from kpg.storage.record import Origin
 
@@ -52,7 +56,10 @@ class Database(Uncopyable, ABC):
     pending: NameCollection[str]  # the names of the inputs with rows that no advance has included yet
     readers: Mapping[str, NamedReader]
     followers: list[Callable[[], None]]  # called after each advance, when the listeners of outputs have been called
+    closing: list[Callable[[], None]]  # called before the open time is closed; may insert rows
+    holders: WeakSet[Any]  # objects that hold unread changes, as outputs do
     installer: Installer
+    admission: QueryAdmission | None  # of queries, if the db runs them for others
 
     # Functors
 
@@ -125,6 +132,19 @@ class Database(Uncopyable, ABC):
     def work(self, seconds: float = 0.01) -> bool:
         """Work for about this long on answers that are not complete; return False when nothing is left to do."""
 
+    @property
+    @abstractmethod
+    def has_work(self) -> bool:
+        """Whether `work` has something to do, or a request waits for it."""
+
+    @abstractmethod
+    def serve_requests(self, requests: WaitingRequests) -> None:
+        """Let requests wait for answers without blocking each other; the caller runs them, and calls `work`."""
+
+    @abstractmethod
+    def wait_for_future(self, future: Future[Any]) -> None:
+        """Wait for a future that others work on; in a request, let the thread serve others."""
+
     @abstractmethod
     def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:
         """Call `fill(db)`, which inserts, then advance: all of it or, after an error, nothing. Return the epoch.
@@ -171,7 +191,7 @@ class Database(Uncopyable, ABC):
         schema        instead of columns: a Schema, a dict of types, an Arrow schema, or a DataFrame or table with them
         key           the columns by which `upsert` replaces rows; of a stream, a promise that they identify a row
         keep          False: a stream whose rows are not kept; a query sees those inserted after its installation
-        keep_on_disk  False excludes it from a durable db's files; a db on several workers keeps every input on disk
+        keep_on_disk  False: a durable db does not have it when it is opened again
         exist_ok      return the input of that name if there is one with the same columns and key, as for a notebook
                       cell that runs twice; a call without columns accepts an input with any columns
         """
@@ -290,6 +310,23 @@ class Database(Uncopyable, ABC):
     @abstractmethod
     def stored_relations(self) -> frozenset[str]:
         """The names of the relations that the directory had when the db was opened."""
+
+    @property
+    @abstractmethod
+    def declarations(self) -> Mapping[str, Any]:
+        """The values that `declare` has kept in the directory, by name; none without a directory."""
+
+    @abstractmethod
+    def declare(self, name: str, value: Any) -> None:
+        """Keep a value of JSON in the directory, by name; does nothing without a directory."""
+
+    @abstractmethod
+    def undeclare(self, name: str) -> None:
+        """Remove a value that `declare` has kept; may be repeated."""
+
+    @abstractmethod
+    def limit_queries(self, limits: QueryLimits) -> QueryAdmission:
+        """Limit each query that is installed from now on, and return the object that changes limits for some."""
 
     @abstractmethod
     def settle(self) -> None:

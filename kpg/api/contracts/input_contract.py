@@ -7,10 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
+import pyarrow as pa
+
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
+from kpg.columns.updates import Ints, Updates
 
-HIDDEN_IN_DIR: Final = {"node", "label", "latest", "size", "is_log", "kind_in_errors"}  # of an input: for the engine
+HIDDEN_IN_DIR: Final = {  # of an input: for the engine
+    "node", "label", "latest", "size", "is_log", "kind_in_errors", "keeps_rows", "take_lanes", "present", "look_up"
+}  # fmt: skip
 
 
 class SourceCollection(Collection, ABC):
@@ -38,6 +43,7 @@ class Input(SourceCollection):
     key: tuple[str, ...]
     dropped: bool
     is_log: bool  # whether the db itself writes it, with events of its engine
+    keeps_rows: bool  # False: a stream
 
     @abstractmethod
     def insert(self, rows: Any) -> None:
@@ -74,6 +80,24 @@ class Input(SourceCollection):
     @abstractmethod
     def keep_by(self, *keys: str) -> None:
         """Keep the rows indexed by these columns, unless a query has made the relation keep another index already."""
+
+    @abstractmethod
+    def take_lanes(self, updates: Updates) -> None:
+        """Accept rows that are encoded already."""
+
+    @abstractmethod
+    def present(self, names: tuple[str, ...], keys: Ints) -> Updates:
+        """Return the encoded rows with some values in some columns, now: complete and pending ones.
+
+        The columns are all columns, or those of the key.
+        """
+
+    @abstractmethod
+    def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
+        """Return a function that reads the rows with some values in the columns `keys`, from an index by them.
+
+        Call it once. Without such an index, return None.
+        """
 
     @abstractmethod
     def close(self) -> None:

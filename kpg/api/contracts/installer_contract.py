@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.contracts.arrangement_contract import Arrangement
+from kpg.api.contracts.input_contract import Input, SourceCollection
 from kpg.api.contracts.output_contract import Output
 from kpg.api.uncopyable import Uncopyable
+from kpg.columns.schema import Schema
 from kpg.plan.nodes import PlanNode
 
 if TYPE_CHECKING:
@@ -38,6 +40,14 @@ class Probe(Uncopyable, ABC):
 
 class Installer(ABC):
     """Turns plans into dataflows. Every method installs one dataflow and returns the handle to it."""
+
+    @abstractmethod
+    def shared(self, source: Input | Output | Arrangement, schema: Schema) -> SourceCollection:
+        """Return a source as a collection to build queries on; `schema` has its columns as they read them.
+
+        A query that is installed on it finds or installs an index by each set of columns that it reads. Queries share
+        these indexes, and the last one drops them.
+        """
 
     @abstractmethod
     def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> Output:

@@ -16,6 +16,7 @@ from kpg.api.uncopyable import Uncopyable
 from kpg.columns.order_key import OrderBy, OrderKey
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
+from kpg.columns.updates import Updates
 from kpg.errors import KpgError
 
 if TYPE_CHECKING:
@@ -49,6 +50,14 @@ class Output(Uncopyable, Releasable):
 
         The first call includes the changes before, as far as they were not read: of a new output, all its rows.
         """
+
+    @abstractmethod
+    def notify(self) -> None:
+        """Pass the unread changes to the listeners, if there are both."""
+
+    @abstractmethod
+    def skip_changes(self) -> None:
+        """Drop the unread changes: the caller reads the rows instead."""
 
     @abstractmethod
     def capture(self, path: str | PathLike[str]) -> Capture:
@@ -89,6 +98,17 @@ class Output(Uncopyable, Releasable):
         return OrderedRead(self, self.order).head(size)
 
     @abstractmethod
+    def lanes(self) -> Updates:
+        """Return the encoded rows as of the last complete time, with that time, also while the answer fails."""
+
+    @abstractmethod
+    def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
+        """Return a function that reads the rows with some values in the columns `keys`, from an index by them.
+
+        Call it once. Without such an index, return None.
+        """
+
+    @abstractmethod
     def frontier(self) -> Frontier:
         """Return the times at which the answer may still change."""
 
@@ -100,6 +120,14 @@ class Output(Uncopyable, Releasable):
             return None
         open_epoch = min([self.db.epoch, *[time[0] for time in frontier]])
         return open_epoch - 1 if open_epoch > 0 else None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the first answer is complete, or the dataflow has ended."""
+        return True
+
+    def catch_up(self) -> None:
+        """Wait for the first answer, and in a request for the last write of the same session."""
 
     def wait(self, time: Any = None) -> None:
         """Wait until this answer is complete as of a time that the clock has passed, by default the last one."""
@@ -113,6 +141,23 @@ class Output(Uncopyable, Releasable):
     @abstractmethod
     def error(self) -> KpgError | None:
         """Return the reason why the answer has no value now; None if it has one, or if only a read can find out."""
+
+    # Queries that run for others; an answer of several workers does nothing here
+
+    def keep_times_apart(self) -> None:
+        """Let the first changes keep their times, however many they are."""
+
+    def share_limits(self, tenants: int) -> None:
+        """Let the answer use as much as so many queries together: as many tenants share it."""
+
+    def take_limits(self, other: Output) -> None:
+        """Let the limits of another answer hold for this one, which replaces it."""
+
+    def leave_groups(self) -> None:
+        """Let what the answer keeps count for no session or tenant any more: several share it."""
+
+    def on_failure(self, function: Callable[[], None]) -> None:
+        """Call a function soon after the answer has failed, before the failed time is sealed."""
 
     def failure(self) -> str | None:
         """Return, in short, the reason why the answer has no value now."""

@@ -53,7 +53,9 @@ def measure(run: Run, name: str, sharing: str) -> None:
                         client.take()
         devices.check(run)
         devices.service.close()
-        run.check(len(devices.service.db.worker.dataflows) == 2, "only the dataflows of the two relations are left")
+        run.check(
+            len(devices.service.db.describe()["dataflows"]) == 2, "only the dataflows of the two relations are left"
+        )
     cpu = closed.cpu_seconds  # does not depend on other processes of the machine
     early, late = (percentile_ms(part, 50) for part in (cpu[1 : LATE_EPOCHS + 2], cpu[-LATE_EPOCHS:]))
     limits = [at_most("p99_ms", 50), at_most("growth", 3)] if sharing == "tenants" else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kpg.api.embedded_installer import arrangement_source
 from kpg.cluster.rank_commands.input_commands import (
     ArrangeInputCommand,
     CheckUnreadCommand,
@@ -9,16 +10,25 @@ from kpg.cluster.rank_commands.input_commands import (
     CreateInputCommand,
     DropInputCommand,
     DropStoredCommand,
+    DropTemporaryCommand,
     InsertCommand,
     MakeRowsCommand,
+    PresentRowsCommand,
+    SizeCommand,
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
 from kpg.plan.plan_values import function_of_name, read_schema
+
+TEMPORARY_PREFIX = "temporary "  # of the declaration that names a temporary input; part of the disk format
 
 
 @HANDLERS.handles(CreateInputCommand)
 def create_input(rank: RankGeneration, command: CreateInputCommand, blocks: Blocks) -> None:
-    """Create an input."""
+    """Create an input. A temporary one is on disk too: so a new generation has its rows."""
+    note = TEMPORARY_PREFIX + command.name
+    if not command.keep_on_disk and note not in rank.db.declarations:
+        rank.db.declare(note, True)
     rank.db.input(command.name, read_schema(command.schema), key=command.key, keep=command.keep)
 
 
@@ -49,6 +59,20 @@ def arrange_input(rank: RankGeneration, command: ArrangeInputCommand, blocks: Bl
     rank.find_input(command.name).base(command.keys)
 
 
+@HANDLERS.handles(PresentRowsCommand)
+def present_rows(rank: RankGeneration, command: PresentRowsCommand, blocks: Blocks) -> Answer[None]:
+    """Send the rows of an input that have the values of the block."""
+    relation = rank.find_input(command.name)
+    rows = relation.present(command.columns, blocks[0].data)
+    return Answer(None, [RowBlock(rows, symbolic_lanes(relation.schema))])
+
+
+@HANDLERS.handles(SizeCommand)
+def size(rank: RankGeneration, command: SizeCommand, blocks: Blocks) -> int:
+    """Return the number of updates of an input, output or arrangement on this rank."""
+    return arrangement_source(rank.find_source(command.of, command.name)).size
+
+
 @HANDLERS.handles(CloseInputCommand)
 def close_input(rank: RankGeneration, command: CloseInputCommand, blocks: Blocks) -> None:
     """Close an input."""
@@ -60,6 +84,18 @@ def close_input(rank: RankGeneration, command: CloseInputCommand, blocks: Blocks
 def drop_input(rank: RankGeneration, command: DropInputCommand, blocks: Blocks) -> None:
     """Drop an input."""
     rank.find_input(command.name).drop()
+    rank.db.undeclare(TEMPORARY_PREFIX + command.name)
+
+
+@HANDLERS.handles(DropTemporaryCommand)
+def drop_temporary(rank: RankGeneration, command: DropTemporaryCommand, blocks: Blocks) -> tuple[str, ...]:
+    """Drop temporary relations of an earlier process."""
+    notes = [name for name in rank.db.declarations if name.startswith(TEMPORARY_PREFIX)]
+    dropped = tuple([note.removeprefix(TEMPORARY_PREFIX) for note in notes])
+    drop_stored(rank, DropStoredCommand(dropped), [])
+    for note in notes:
+        rank.db.undeclare(note)
+    return dropped
 
 
 @HANDLERS.handles(CheckUnreadCommand)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from kpg.api.embedded_arrangement import wanted_keys
+from kpg.api.embedded_installer import arrangement_source
 from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.query_commands import (
     DiscardChangesCommand,
+    IndexedRowsCommand,
     InstallArrangementCommand,
     InstallOutputCommand,
     InstallProbeCommand,
@@ -20,7 +22,7 @@ from kpg.cluster.rank_commands.query_commands import (
     TakeChangesCommand,
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
-from kpg.cluster.request_frames import Answer
+from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
 from kpg.cluster.shard_blocks import shard_block
 from kpg.plan import plan_document
 from kpg.protocol.parts import FailureSpec
@@ -30,7 +32,8 @@ from kpg.protocol.parts import FailureSpec
 def install_output(rank: RankGeneration, command: InstallOutputCommand, blocks: Blocks) -> None:
     """Install an output."""
     node = plan_document.read(command.plan, rank)
-    rank.outputs[command.name] = rank.db.installer.output(node, command.name, command.keep)
+    with rank.limited(command.limits):
+        rank.outputs[command.name] = rank.db.installer.output(node, command.name, command.keep)
 
 
 @HANDLERS.handles(InstallArrangementCommand)
@@ -38,11 +41,12 @@ def install_arrangement(rank: RankGeneration, command: InstallArrangementCommand
     """Install an arrangement, or share that of an input."""
     node = plan_document.read(command.plan, rank)
     relation = rank.db.inputs.get(command.of) if command.of is not None else None
-    rank.arrangements[command.number] = (
-        rank.db.installer.arrangement(node, command.name, command.keys)
-        if relation is None
-        else relation.arrange(*command.keys)
-    )
+    with rank.limited(command.limits):
+        rank.arrangements[command.number] = (
+            rank.db.installer.arrangement(node, command.name, command.keys)
+            if relation is None
+            else relation.arrange(*command.keys)
+        )
 
 
 @HANDLERS.handles(InstallProbeCommand)
@@ -54,6 +58,7 @@ def install_probe(rank: RankGeneration, command: InstallProbeCommand, blocks: Bl
 @HANDLERS.handles(ReleaseOutputCommand)
 def release_output(rank: RankGeneration, command: ReleaseOutputCommand, blocks: Blocks) -> None:
     """Release an output; may be repeated."""
+    rank.failing.discard(command.name)
     if (output := rank.outputs.pop(command.name, None)) is not None:
         output.release()
 
@@ -74,17 +79,20 @@ def release_probe(rank: RankGeneration, command: ReleaseProbeCommand, blocks: Bl
 
 @HANDLERS.handles(TakeChangesCommand)
 def take_changes(rank: RankGeneration, command: TakeChangesCommand, blocks: Blocks) -> Answer[FailureSpec | None]:
-    """Send the unread changes of an output, and why it has no value now, if it has none."""
+    """Send the unread changes of an output, and why it has no value now, if so."""
     rank.settle()
-    return Answer(rank.changes_failure(command.name), [rank.changes_block(command.name)])
+    return Answer(rank.report_failure(command.name), [rank.changes_block(command.name)])
 
 
 @HANDLERS.handles(DiscardChangesCommand)
-def discard_changes(rank: RankGeneration, command: DiscardChangesCommand, blocks: Blocks) -> None:
-    """Drop changes that the coordinator has from before."""
+def discard_changes(
+    rank: RankGeneration, command: DiscardChangesCommand, blocks: Blocks
+) -> tuple[FailureSpec | None, ...]:
+    """Drop changes that the coordinator has from before, or does not need."""
     rank.settle()
     for name in command.names:
         rank.changes_block(name)
+    return tuple([rank.report_failure(name) for name in command.names])
 
 
 @HANDLERS.handles(SnapshotCommand)
@@ -92,6 +100,8 @@ def snapshot(rank: RankGeneration, command: SnapshotCommand, blocks: Blocks) -> 
     """Send the rows of an output."""
     rank.settle()
     output = rank.outputs[command.name]
+    if command.failing:
+        return Answer(None, [RowBlock(output.lanes(), symbolic_lanes(output.schema))])
     return Answer(None, [shard_block(rank.db, output.readable(), output.schema, command.as_of, None)])
 
 
@@ -101,6 +111,18 @@ def lookup(rank: RankGeneration, command: LookupCommand, blocks: Blocks) -> Answ
     rank.settle()
     arrangement, keys = rank.arrangements[command.number], wanted_keys(blocks[0].data)
     return Answer(None, [shard_block(rank.db, arrangement.installed, arrangement.schema, command.as_of, keys)])
+
+
+@HANDLERS.handles(IndexedRowsCommand)
+def indexed_rows(rank: RankGeneration, command: IndexedRowsCommand, blocks: Blocks) -> Answer[bool]:
+    """Send the rows of an input or output that have the keys of the block, if it has an index by these columns."""
+    rank.settle()
+    source = rank.find_source(command.of, command.name)
+    installed = arrangement_source(source).arranged_by(command.keys)
+    if installed is None:
+        return Answer(False)
+    keys = wanted_keys(blocks[0].data)
+    return Answer(True, [shard_block(rank.db, installed, source.schema, command.as_of, keys)])
 
 
 @HANDLERS.handles(ScanCommand)

@@ -7,11 +7,14 @@ from typing import Any
 from kpg.algebra.frontier import Frontier
 from kpg.cluster.rank_commands.storage_commands import (
     CheckpointCommand,
+    DeclarationsCommand,
+    DeclareCommand,
     DropReaderCommand,
     IsAppliedCommand,
     LatestBatchesCommand,
     ReadersCommand,
     SetReaderCommand,
+    UndeclareCommand,
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
 from kpg.storage.record import Origin
@@ -36,6 +39,24 @@ def latest_batches(rank: RankGeneration, command: LatestBatchesCommand, blocks: 
     """Return the latest batch of each writer that has a prefix in its name."""
     writers = [writer for writer in rank.db.applied.to_json() if writer.startswith(command.prefix)]
     return {writer: rank.db.applied.latest(writer) or 0 for writer in writers}
+
+
+@HANDLERS.handles(DeclareCommand)
+def declare(rank: RankGeneration, command: DeclareCommand, blocks: Blocks) -> None:
+    """Keep a value in the directory."""
+    rank.db.declare(command.name, command.value)
+
+
+@HANDLERS.handles(UndeclareCommand)
+def undeclare(rank: RankGeneration, command: UndeclareCommand, blocks: Blocks) -> None:
+    """Remove a value from the directory."""
+    rank.db.undeclare(command.name)
+
+
+@HANDLERS.handles(DeclarationsCommand)
+def declarations(rank: RankGeneration, command: DeclarationsCommand, blocks: Blocks) -> dict[str, Any]:
+    """Return the values that the directory keeps."""
+    return dict(rank.db.declarations)
 
 
 @HANDLERS.handles(SetReaderCommand)

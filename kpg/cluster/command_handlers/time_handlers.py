@@ -9,6 +9,7 @@ from kpg.cluster.rank_commands.time_commands import (
     AdvanceCommand,
     AdvanceResult,
     LogCommand,
+    MarkCommand,
     SettleCommand,
     TakeBackCommand,
     TimeCommand,
@@ -41,10 +42,10 @@ def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> An
     db.seal(before)
     db.idle_merge_after_advance(busy)
     rank.data_service.end_publication(committed=True)
-    changed = tuple([name for name in command.following if name in rank.outputs])
-    failures = tuple([rank.changes_failure(name) for name in changed])
+    reports = [report for name in command.following if (report := rank.report(name)) is not None]
+    changed, failures = tuple([one.name for one in reports]), tuple([one.failure for one in reports])
     result = AdvanceResult(changed, log_bytes, failures, exceeded_limit(db))
-    return Answer(result, [rank.changes_block(name) for name in changed])
+    return Answer(result, [one.changes for one in reports])
 
 
 def exceeded_limit(db: EmbeddedDatabase) -> FailureSpec | None:
@@ -71,9 +72,20 @@ def unlog(rank: RankGeneration, command: UnlogCommand, blocks: Blocks) -> None:
     rank.db.durable.unwrite(rank.db)
 
 
+@HANDLERS.handles(MarkCommand)
+def mark(rank: RankGeneration, command: MarkCommand, blocks: Blocks) -> None:
+    """Mark the rows of the open epoch."""
+    rank.mark = rank.db.pending.mark(rank.db.time)
+
+
 @HANDLERS.handles(TakeBackCommand)
 def take_back(rank: RankGeneration, command: TakeBackCommand, blocks: Blocks) -> None:
-    """Remove all rows that were inserted since the last advance."""
+    """Remove the rows that were inserted since the last advance, or since the mark."""
+    mark, rank.mark = rank.mark, None
+    if command.marked:
+        if mark is not None:
+            rank.db.pending.restore(mark, rank.db.time)
+        return
     rank.data_service.end_publication(committed=False)
     rank.db.pending.discard()
 

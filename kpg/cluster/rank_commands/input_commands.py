@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, StructuralCommand
 from kpg.protocol.definitions import message
 from kpg.protocol.strict_decoder import TrustedJson
@@ -15,6 +17,7 @@ class CreateInputCommand(StructuralCommand):
     schema: TrustedJson
     key: tuple[str, ...] | None
     keep: bool = True  # False: a stream, whose rows are not kept
+    keep_on_disk: bool = True  # False: it is dropped when the db is opened again
 
 
 @message("insert", COMMANDS)
@@ -46,6 +49,22 @@ class ArrangeInputCommand(StructuralCommand):
     keys: tuple[str, ...] | None
 
 
+@message("present", COMMANDS)
+class PresentRowsCommand(Command[None]):
+    """Send the rows of an input with the values of the block in some columns: complete and pending ones, summed."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+@message("size", COMMANDS)
+class SizeCommand(Command[int]):
+    """Return the number of updates that the rank holds of an input, output or arrangement."""
+
+    of: Literal["input", "output", "index"]
+    name: str | int
+
+
 @message("close_input", COMMANDS)
 class CloseInputCommand(StructuralCommand):
     """Close an input that has no pending rows on any rank."""
@@ -65,6 +84,11 @@ class CheckUnreadCommand(Command[None]):
     """Fail if a query reads an input, so that it cannot be dropped."""
 
     name: str
+
+
+@message("drop_temporary", COMMANDS)
+class DropTemporaryCommand(Command[tuple[str, ...]]):
+    """Drop the relations that an earlier process created with keep_on_disk=False; the result is their names."""
 
 
 @message("drop_stored", COMMANDS)

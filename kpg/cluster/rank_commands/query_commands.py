@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from kpg.api.query_limits import QueryLimits
 from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, FrontierSpec, StructuralCommand, TimeSpec
 from kpg.protocol.definitions import message
 from kpg.protocol.parts import FailureSpec
@@ -15,6 +18,7 @@ class InstallOutputCommand(StructuralCommand):
     name: str
     plan: TrustedJson
     keep: bool
+    limits: QueryLimits | None = None  # of the query, on each rank
 
 
 @message("arrangement", COMMANDS)
@@ -26,6 +30,7 @@ class InstallArrangementCommand(StructuralCommand):
     keys: tuple[str, ...]
     of: str | None
     plan: TrustedJson
+    limits: QueryLimits | None = None  # of the query, on each rank
 
 
 @message("probe", COMMANDS)
@@ -59,14 +64,17 @@ class ReleaseProbeCommand(Command[None]):
 
 @message("changes", COMMANDS)
 class TakeChangesCommand(Command[FailureSpec | None]):
-    """Send the unread changes of an output, as a block; the result is why it has no value now, if it has none."""
+    """Send the unread changes of an output, as a block; the result is why it has no value now, if so."""
 
     name: str
 
 
 @message("discard", COMMANDS)
-class DiscardChangesCommand(Command[None]):
-    """Drop unread changes of outputs, which the coordinator has from the generation before."""
+class DiscardChangesCommand(Command[tuple[FailureSpec | None, ...]]):
+    """Drop unread changes of outputs: the coordinator has them from the generation before, or reads rows instead.
+
+    The result is, for each output, why it has no value now.
+    """
 
     names: tuple[str, ...]
 
@@ -77,6 +85,7 @@ class SnapshotCommand(Command[None]):
 
     name: str
     as_of: TimeSpec | None = None
+    failing: bool = False  # send them also if the answer fails; as of the last complete time
 
 
 @message("lookup", COMMANDS)
@@ -84,6 +93,19 @@ class LookupCommand(Command[None]):
     """Send the rows of an arrangement with the keys of the block, as of a time."""
 
     number: int
+    as_of: TimeSpec | None = None
+
+
+@message("indexed_rows", COMMANDS)
+class IndexedRowsCommand(Command[bool]):
+    """Send the rows of an input or output with the values of the block in the columns `keys`, from an index by them.
+
+    The result is False, without a block, if there is no such index.
+    """
+
+    of: Literal["input", "output"]
+    name: str
+    keys: tuple[str, ...]
     as_of: TimeSpec | None = None
 
 

@@ -28,6 +28,26 @@ class LatestBatchesCommand(Command[dict[str, Int64]]):
     prefix: str
 
 
+@message("declare", COMMANDS)
+class DeclareCommand(Command[None]):
+    """Keep a value in the directory, by name; may be repeated."""
+
+    name: str
+    value: TrustedJson
+
+
+@message("undeclare", COMMANDS)
+class UndeclareCommand(Command[None]):
+    """Remove a value from the directory; may be repeated."""
+
+    name: str
+
+
+@message("declarations", COMMANDS)
+class DeclarationsCommand(Command[dict[str, TrustedJson]]):
+    """Return the values that the directory keeps by name."""
+
+
 @message("set_reader", COMMANDS)
 class SetReaderCommand(Command[None]):
     """Keep the history of some relations, or of all, from a time on, for a named reader."""

@@ -9,7 +9,10 @@ from kpg.protocol.parts import FailureSpec
 
 @part("AdvanceResult")
 class AdvanceResult:
-    """The result of an advance. The changes of each output in `changed` are a block of the reply, in that order."""
+    """The result of an advance on one rank. The changes of each output in `changed` are a block of the reply.
+
+    An output that has no changes on this rank is not in `changed`, unless it fails, or has failed until now.
+    """
 
     changed: tuple[str, ...]
     log_bytes: int
@@ -40,9 +43,19 @@ class UnlogCommand(Command[None]):
     """Remove what `LogCommand` wrote: another rank could not write its part."""
 
 
+@message("mark", COMMANDS)
+class MarkCommand(Command[None]):
+    """Mark the rows that were inserted at the open epoch so far: a transaction begins."""
+
+
 @message("take_back", COMMANDS)
 class TakeBackCommand(Command[None]):
-    """Remove all rows that were inserted at the open epoch."""
+    """Remove all rows that were inserted at the open epoch; if `marked`, only those after the mark.
+
+    Ranks without a mark have begun a new generation since, with the rows before the mark only.
+    """
+
+    marked: bool = False
 
 
 @message("settle", COMMANDS)

@@ -1,69 +1,29 @@
-"""Enforce the limits of single queries: a plan that is too large is refused, a dataflow that uses too much is stopped.
-
-    guard = UsageGuard(db, limits)
-    with guard.raised({"step_rows": 10**9}):      # the limits of one request
-        ...                                       # queries installed here get them
+"""Enforce the limits of queries on one worker: a dataflow that uses too much is stopped.
 
 The worker calls the guard after each step, and operators call it in the middle of long steps
 (kpg/columns/memory_budget.py). It charges the CPU time since the last call to the dataflow that is running. If that
-dataflow exceeds a limit, the guard raises OverLimit, and the worker drops this dataflow only. Cost: about a microsecond
-for each call, and every MEASURE_SECONDS of a dataflow's time a walk over the batches that it keeps.
+dataflow exceeds a limit, the guard raises OverLimit, and the worker drops this dataflow only, here and on its peers.
+Cost: about a microsecond for each call, and every MEASURE_SECONDS of a dataflow's time a walk over the batches that it
+keeps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Final
 
+from kpg.api.query_limits import QueryAdmission, QueryLimits, UsageGroup, over
 from kpg.dataflow.usage import DataflowUsage
-from kpg.errors import OverLimit
-from kpg.plan.product_estimates import estimate_products
-from kpg.service.limits import GroupLimits, QueryLimits
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.dataflow.graph import Dataflow
     from kpg.dataflow.operator import Operator
-    from kpg.plan.nodes import PlanNode
 
-SMALL_PRODUCT_ROWS: Final = 1_000  # products with a side of at most this many rows are always planned
 MEASURE_SECONDS: Final = 0.02  # of a dataflow's CPU time between two measurements of its state
 MEASURE_ROWS: Final = 5_000  # that a dataflow processes between two measurements, if they take less time
 SHARE_WINDOW_SECONDS: Final = 10.0  # over which the share of CPU time is measured
-
-
-@dataclass(slots=True)
-class UsageGroup:
-    """What the queries of one session or tenant keep together."""
-
-    kind: str  # "session" or "tenant"
-    limits: GroupLimits
-    kept_rows: int = 0
-    kept_bytes: int = 0
-
-    def change(self, rows: int, nbytes: int) -> None:
-        """Add to what is kept."""
-        self.kept_rows += rows
-        self.kept_bytes += nbytes
-
-    def check(self) -> None:
-        """Raise OverLimit if the queries keep too much together."""
-        for name, kept, limit in (
-            ("kept_rows", self.kept_rows, self.limits.kept_rows),
-            ("kept_bytes", self.kept_bytes, self.limits.kept_bytes),
-        ):
-            if limit is not None and kept > limit:
-                unit = name.removeprefix("kept_")
-                raise OverLimit(
-                    f"the queries of this {self.kind} keep {kept:,} {unit}",
-                    detail=f"The limit {self.kind}_{name} is {limit:,}.",
-                    hint=f"End interests that are no longer read, or raise the limit: "
-                    f"kpg serve --max-{self.kind}-{name.replace('_', '-')} N.",
-                )
 
 
 @dataclass(slots=True)
@@ -92,48 +52,15 @@ class LimitedUsage(DataflowUsage):
         self.groups = ()
 
 
-class UsageGuard:
+class UsageGuard(QueryAdmission):
     """Watches the dataflows of the queries of one service."""
 
     def __init__(self, db: EmbeddedDatabase, limits: QueryLimits) -> None:
-        self.limits = limits
+        super().__init__(limits)
         self._worker = db.worker
-        self._current: ContextVar[QueryLimits] = ContextVar("limits of the request", default=limits)
-        self._groups: ContextVar[tuple[UsageGroup, ...]] = ContextVar("groups of the request", default=())
         self._before = db.worker.guard
         self._charged = 0.0  # the CPU time of this thread that was charged to dataflows or to nobody
         db.worker.guard = self.check
-        db.admission = self
-
-    @property
-    def current(self) -> QueryLimits:
-        """The limits of the request that is being served."""
-        return self._current.get()
-
-    @contextmanager
-    def raised(self, limits: Mapping[str, float | None] | None, groups: tuple[UsageGroup, ...] = ()) -> Iterator[None]:
-        """Use other limits for the queries that are installed in this block; their state counts for some groups."""
-        token, before = self._current.set(self.limits.replaced(limits or {})), self._groups.set(groups)
-        try:
-            yield
-        finally:
-            self._current.reset(token)
-            self._groups.reset(before)
-
-    # Admission
-
-    def check_plan(self, root: PlanNode) -> None:
-        """Raise OverLimit if a plan multiplies two large collections, or the session keeps too much already."""
-        for group in self._groups.get():
-            group.check()
-        limit = self.current.product_rows
-        if limit is None:
-            return
-        for product in estimate_products(root):
-            if product.rows > limit and product.smaller > SMALL_PRODUCT_ROWS:
-                sides = f"about {product.left:,} rows with about {product.right:,} rows"
-                what = f"the plan pairs {sides}, without a common column"
-                raise over(what, "product_rows", limit, "Join them by a common column")
 
     def admit(self, dataflow: Dataflow, limits: QueryLimits | None = None) -> None:
         """Let limits hold for a dataflow, by default those of the present request."""
@@ -206,13 +133,3 @@ def check_state(dataflow: Dataflow, usage: LimitedUsage) -> None:
         raise over(f"{dataflow.name} keeps {rows:,} rows", "kept_rows", limits.kept_rows, "Ask for fewer rows")
     if limits.kept_bytes is not None and nbytes > limits.kept_bytes * tenants:
         raise over(f"{dataflow.name} keeps {nbytes:,} bytes", "kept_bytes", limits.kept_bytes, "Ask for fewer rows")
-
-
-def over(what: str, name: str, limit: float, instead: str) -> OverLimit:
-    """Return the error for a limit of a query."""
-    option = f"--max-{name.replace('_', '-')}"
-    return OverLimit(
-        what,
-        detail=f"The limit {name} is {limit:,}.",
-        hint=f'{instead}, or raise the limit: limits={{"{name}": N}} in the request, kpg serve {option} N for all.',
-    )

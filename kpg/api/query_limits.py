@@ -1,0 +1,142 @@
+"""The limits of single queries, and their admission to a db that runs queries for others.
+
+    admission = db.limit_queries(limits)
+    with admission.raised({"step_rows": 10**9}):      # the limits of one request
+        ...                                           # queries installed here get them
+
+A plan that multiplies two large collections is refused before it is installed. The other limits hold while a dataflow
+runs: kpg/api/usage_guard.py enforces them, on each worker. Indexes of relations and answers have no limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Final
+
+from kpg.errors import InputError, OverLimit, UndefinedName
+from kpg.plan.product_estimates import estimate_products
+
+if TYPE_CHECKING:
+    from kpg.plan.nodes import PlanNode
+
+SMALL_PRODUCT_ROWS: Final = 1_000  # products with a side of at most this many rows are always planned
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """The limits of one query; on several workers, of each of them. A request may set others for its own query."""
+
+    product_rows: int | None = 10_000_000  # estimated rows of a product of two large collections
+    step_rows: int | None = 200_000_000  # rows passed between operators to answer for one time
+    kept_rows: int | None = 50_000_000  # in the state of its operators
+    kept_bytes: int | None = 4 << 30  # the same
+    first_seconds: float | None = 60.0  # CPU time to the first answer
+    cpu_percent: float | None = None  # of one processor, after the first answer
+    rounds: int | None = None  # of one recursion; None: `Limits.rounds`
+
+    def replaced(self, values: Mapping[str, float | None]) -> QueryLimits:
+        """Return these limits with other values for some of them."""
+        names = [each.name for each in fields(self)]
+        for name, value in values.items():
+            if name not in names:
+                raise UndefinedName(f"no limit of a query is called {name!r}", hint=f"There are {', '.join(names)}.")
+            if value is not None and not value > 0:
+                raise InputError(f"the limit {name} must be positive, not {value:g}")
+        return replace(self, **values)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """The limits of all queries together that one session, or one tenant, has built."""
+
+    kept_rows: int | None = None
+    kept_bytes: int | None = None
+
+
+@dataclass(slots=True)
+class UsageGroup:
+    """What the queries of one session or tenant keep together."""
+
+    kind: str  # "session" or "tenant"
+    limits: GroupLimits
+    kept_rows: int = 0
+    kept_bytes: int = 0
+
+    def change(self, rows: int, nbytes: int) -> None:
+        """Add to what is kept."""
+        self.kept_rows += rows
+        self.kept_bytes += nbytes
+
+    def check(self) -> None:
+        """Raise OverLimit if the queries keep too much together."""
+        for name, kept, limit in (
+            ("kept_rows", self.kept_rows, self.limits.kept_rows),
+            ("kept_bytes", self.kept_bytes, self.limits.kept_bytes),
+        ):
+            if limit is not None and kept > limit:
+                unit = name.removeprefix("kept_")
+                raise OverLimit(
+                    f"the queries of this {self.kind} keep {kept:,} {unit}",
+                    detail=f"The limit {self.kind}_{name} is {limit:,}.",
+                    hint=f"End interests that are no longer read, or raise the limit: "
+                    f"kpg serve --max-{self.kind}-{name.replace('_', '-')} N.",
+                )
+
+
+class QueryAdmission:
+    """The limits of the queries that are installed on one db."""
+
+    def __init__(self, limits: QueryLimits) -> None:
+        self.limits = limits
+        self._current: ContextVar[QueryLimits] = ContextVar("limits of the request", default=limits)
+        self._groups: ContextVar[tuple[UsageGroup, ...]] = ContextVar("groups of the request", default=())
+
+    @property
+    def current(self) -> QueryLimits:
+        """The limits of the request that is being served."""
+        return self._current.get()
+
+    @contextmanager
+    def raised(self, limits: Mapping[str, float | None] | None, groups: tuple[UsageGroup, ...] = ()) -> Iterator[None]:
+        """Use other limits for the queries that are installed in this block; their state counts for some groups."""
+        before = self._groups.set(groups)
+        try:
+            with self.using(self.limits.replaced(limits or {})):
+                yield
+        finally:
+            self._groups.reset(before)
+
+    @contextmanager
+    def using(self, limits: QueryLimits) -> Iterator[None]:
+        """Use exactly these limits for the queries that are installed in this block."""
+        token = self._current.set(limits)
+        try:
+            yield
+        finally:
+            self._current.reset(token)
+
+    def check_plan(self, root: PlanNode) -> None:
+        """Raise OverLimit if a plan multiplies two large collections, or the session keeps too much already."""
+        for group in self._groups.get():
+            group.check()
+        limit = self.current.product_rows
+        if limit is None:
+            return
+        for product in estimate_products(root):
+            if product.rows > limit and product.smaller > SMALL_PRODUCT_ROWS:
+                sides = f"about {product.left:,} rows with about {product.right:,} rows"
+                what = f"the plan pairs {sides}, without a common column"
+                raise over(what, "product_rows", limit, "Join them by a common column")
+
+
+def over(what: str, name: str, limit: float, instead: str) -> OverLimit:
+    """Return the error for a limit of a query."""
+    option = f"--max-{name.replace('_', '-')}"
+    return OverLimit(
+        what,
+        detail=f"The limit {name} is {limit:,}.",
+        hint=f'{instead}, or raise the limit: limits={{"{name}": N}} in the request, kpg serve {option} N for all.',
+    )

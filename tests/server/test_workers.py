@@ -1,0 +1,71 @@
+"""A server on several workers: the same calls, and clients that see no more than a pause when a worker dies."""
+
+import os
+import signal
+
+import pytest
+
+import kpg
+from kpg.server.running_server import Settings, startup_lines
+from tests.server.serving import PATHS, PATIENCE, USER, served
+from tests.server.test_command import TOKEN, process
+
+
+def kill_a_worker(server) -> None:
+    """Kill the first worker of a server, and wait until it is gone."""
+    member = server.hub.engine.run(lambda service: service.db.coordinator.members[0]).result()
+    os.kill(member.pid, signal.SIGKILL)
+
+
+def closure(edges: set) -> set:
+    """The pairs that edges connect."""
+    reached = set(edges)
+    while new := {(x, z) for x, y in reached for w, z in edges if y == w} - reached:
+        reached |= new
+    return reached
+
+
+def test_clients_see_a_pause_when_a_worker_dies(tmp_path):
+    """Rows, rules, interests, arguments and SQL are as before, and each change arrives once."""
+    edges = {(1, 2), (2, 3)}
+    with served(directory=tmp_path / "db", workers=2) as server, kpg.connect(server.url, token=USER) as db:
+        db.create_relation("edge", {"x": int, "y": int})
+        db.register(PATHS)
+        db.sql("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        db.sql("INSERT INTO t VALUES (1, 'one')")
+        path, from_two = db.interest("path"), db.interest("path", arguments={"x": 2})
+        db.insert("edge", list(edges))
+        assert set(path.rows()) == closure(edges)
+        for new in [(3, 4), (4, 1)]:
+            kill_a_worker(server)
+            db.insert("edge", [new])
+            edges.add(new)
+            step = path.next(timeout=PATIENCE)
+            assert {(row, diff) for row, _, diff in step} == {
+                (row, 1) for row in closure(edges) - closure(edges - {new})
+            }
+            assert set(from_two.rows()) == {row for row in closure(edges) if row[0] == 2}
+        kill_a_worker(server)
+        from_two.add({"x": 3})
+        assert set(from_two.rows()) == {row for row in closure(edges) if row[0] in (2, 3)}
+        assert set(map(tuple, (row.values() for row in db.query("path").to_pylist()))) == closure(edges)
+        assert db.sql("SELECT v FROM t").to_pylist() == [{"v": "one"}]
+        assert server.hub.engine.run(lambda service: service.db.recoveries).result() == 3
+
+
+def test_the_command_serves_on_several_workers():
+    with process("--workers", "2", "--history", "5") as (server, url), kpg.connect(url, token=TOKEN) as db:
+        db.create_relation("edge", {"x": int, "y": int})
+        db.register(PATHS)
+        path = db.interest("path")
+        t = db.insert("edge", [(1, 2), (2, 3)])
+        db.insert("edge", [(3, 4)])
+        assert sorted(path.rows()) == sorted(closure({(1, 2), (2, 3), (3, 4)}))
+        assert db.query("path", as_of=t).num_rows == 3
+        assert "edge by x" in db.explain("path")
+        with pytest.raises(kpg.Unavailable, match="event log"):
+            db.observe()
+        db.shutdown()
+        _, err = server.communicate(timeout=PATIENCE)
+        assert server.returncode == 0 and not err
+    assert "2 workers on this machine" in startup_lines(Settings(workers=2), url, None)
