@@ -66,8 +66,8 @@ def serve(run: Run, share: bool, one_by_one: bool = False) -> Served:
         session.load(LOADED_BEFORE)
         batches = session.stream.loading(size)
         random = np.random.default_rng(run.seed)
-        for place, number in enumerate(order):
-            run.progress(f"{'shared' if share else 'not shared'}: arrivals", place, len(order))
+        for position, number in enumerate(order):
+            run.progress(f"{'shared' if share else 'not shared'}: arrivals", position, len(order))
             if len(session.active) == ACTIVE_QUERIES:
                 session.retire(int(random.choice(list(session.active))))
             if number not in session.active:
@@ -75,7 +75,7 @@ def serve(run: Run, share: bool, one_by_one: bool = False) -> Served:
             for _, batch in zip(range(run.fixed_rounds(BATCHES_PER_ARRIVAL)), batches, strict=False):
                 for part in ([change] for change in batch) if one_by_one else [batch]:
                     session.apply(part)
-            session.served.memory.append((float(place), float(array_bytes(db))))
+            session.served.memory.append((float(position), float(array_bytes(db))))
         session.check(run)
         return session.served
 

@@ -98,7 +98,7 @@ class TpchStream:
         After an even number of batches, all rows are present that were before.
         """
         names, rows = list(self.tables), [table.num_rows for table in self.tables.values()]
-        ends = [round(sum(rows[:place]) / sum(rows) * size) for place in range(len(rows) + 1)]
+        ends = [round(sum(rows[:count]) / sum(rows) * size) for count in range(len(rows) + 1)]
         first = dict.fromkeys(names, 0)
         for turn in range(batches // 2):
             if size < len(names):  # rows of one table, in turn, of the largest most often
@@ -182,13 +182,13 @@ def lineitem_batches(tables: Mapping[str, pa.Table], lines: int, batches: int) -
     for _ in range(batches):
         cuts.append(int(starts[np.searchsorted(starts, cuts[-1] - lines, side="right") - 1]))
     cuts.reverse()
-    found = []
+    parts = []
     for start, end in zip(cuts[:-1], cuts[1:], strict=True):
         window = pc.is_in(tables["orders"]["o_orderkey"], pa.array(np.unique(keys[start:end])))
-        found.append(
+        parts.append(
             [
                 TableChange("orders", tables["orders"].filter(window), 1),
                 TableChange("lineitem", tables["lineitem"].slice(start, end - start), 1),
             ]
         )
-    return found
+    return parts

@@ -115,11 +115,11 @@ class StreamedQuery:
 
     def apply_all(self, batches: Iterable[Batch], run: Run, checks: set[int], name: str) -> None:
         """Apply batches, and check the answer after some of them."""
-        for place, batch in enumerate(batches, start=1):
+        for number, batch in enumerate(batches, start=1):
             self.apply(batch)
-            run.progress(f"query {self.number}, {name}", place, 0)
-            if place in checks:
-                self.check(run, f"after {place} batches of {name}")
+            run.progress(f"query {self.number}, {name}", number, 0)
+            if number in checks:
+                self.check(run, f"after {number} batches of {name}")
 
     def check(self, run: Run, when: str) -> None:
         """Compare the view with DuckDB's answer over the rows that are present."""

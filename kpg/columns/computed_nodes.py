@@ -255,10 +255,10 @@ def distinct_rows(values: Sequence[Ints], types: Sequence[Type], symbols: Symbol
         if value.shape[-1] == 1:
             continue
         for lane in value.reshape(-1, value.shape[-1]):
-            found, codes = symbols.distinct(lane) if type_.is_symbolic else np.unique(lane, return_inverse=True)
+            distinct, codes = symbols.distinct(lane) if type_.is_symbolic else np.unique(lane, return_inverse=True)
             if inverse is not None:
-                found, codes = np.unique(inverse * len(found) + codes, return_inverse=True)
+                distinct, codes = np.unique(inverse * len(distinct) + codes, return_inverse=True)
             inverse = codes
-            rows = np.empty(len(found), np.int64)
+            rows = np.empty(len(distinct), np.int64)
             rows[codes] = np.arange(len(codes))
     return rows, np.zeros(1, np.int64) if inverse is None else inverse

@@ -35,10 +35,10 @@ def order_keys_of(by: OrderBy | Iterable[OrderBy]) -> tuple[OrderKey, ...]:
     """Return order keys in any of their forms as a tuple."""
     from kpg.columns.expression import ColumnReference, Expression
 
-    found: list[OrderKey] = []
+    keys: list[OrderKey] = []
     for key in (by,) if isinstance(by, (str, Expression, OrderKey)) else by:
         if isinstance(key, str):
-            found.append(OrderKey(ColumnReference(key.removeprefix("-")), key.startswith("-")))
+            keys.append(OrderKey(ColumnReference(key.removeprefix("-")), key.startswith("-")))
         else:
-            found.append(key if isinstance(key, OrderKey) else OrderKey(key))
-    return tuple(found)
+            keys.append(key if isinstance(key, OrderKey) else OrderKey(key))
+    return tuple(keys)

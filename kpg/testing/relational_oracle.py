@@ -50,8 +50,8 @@ class RelationalOracle:
     def rows(self, relation: r.BoundRelation, outer: Environment | None = None) -> list[Row]:
         """Return the rows of a relation; `outer` has the values of outer columns."""
         method = getattr(self, f"_{type(relation).__name__.lower()}")
-        found: list[Row] = method(relation, outer or {})
-        return found
+        rows: list[Row] = method(relation, outer or {})
+        return rows
 
     # Sources
 
@@ -65,8 +65,8 @@ class RelationalOracle:
 
     def _functionscan(self, node: r.FunctionScan, outer: Environment) -> list[Row]:
         values = [self.value(scalar, outer) for scalar in node.arguments]
-        found = [] if None in values else [tuple(row) for row in node.function.rows(*values)]
-        return [(*row, number) for number, row in enumerate(found, 1)] if node.ordinality else found
+        rows = [] if None in values else [tuple(row) for row in node.function.rows(*values)]
+        return [(*row, number) for number, row in enumerate(rows, 1)] if node.ordinality else rows
 
     def _variablescan(self, node: r.VariableScan, outer: Environment) -> list[Row]:
         return self.variables[node.variable]
@@ -132,24 +132,24 @@ class RelationalOracle:
         values = [tuple(self.value(scalar, inner) for scalar in call.arguments) for inner in kept]
         if not call.arguments:
             return len(kept)
-        found = [value[-1] for value in values if value[-1] is not None]
+        present = [value[-1] for value in values if value[-1] is not None]
         if call.distinct:
-            found = list(dict.fromkeys(found))
+            present = list(dict.fromkeys(present))
         match call.function.lowering:
             case "count":
-                return len(found)
+                return len(present)
             case "sum":
-                return sum(found) if found else None
+                return sum(present) if present else None
             case "min":
-                return min(found, default=None)
+                return min(present, default=None)
             case "max":
-                return max(found, default=None)
+                return max(present, default=None)
             case "avg":
-                return sum(found) / len(found) if found else None
+                return sum(present) / len(present) if present else None
             case "bool_and":
-                return all(found) if found else None
+                return all(present) if present else None
             case "bool_or":
-                return any(found) if found else None
+                return any(present) if present else None
         raise ValueError(f"the oracle does not know the aggregate {call.function.lowering}")
 
     # Two inputs
@@ -284,8 +284,8 @@ class RelationalOracle:
                         return self.value(value, inner)
                 return self.value(scalar.otherwise, inner)
             case s.Coalesce():
-                found = (self.value(argument, inner) for argument in scalar.arguments)
-                return next((value for value in found if value is not None), None)
+                values = (self.value(argument, inner) for argument in scalar.arguments)
+                return next((value for value in values if value is not None), None)
         return self._subquery(scalar, inner)
 
     def _call(self, scalar: s.ScalarCall, inner: Environment) -> Any:
@@ -315,10 +315,10 @@ class RelationalOracle:
     def _subquery(self, scalar: s.Scalar, inner: Environment) -> Any:
         match scalar:
             case s.SubqueryValue():
-                found = self.rows(scalar.query, inner)
-                if len(found) > 1:
+                rows = self.rows(scalar.query, inner)
+                if len(rows) > 1:
                     raise RowFailure("more than one row returned by a subquery used as an expression")
-                return found[0][scalar.query.columns.index(scalar.column)] if found else None
+                return rows[0][scalar.query.columns.index(scalar.column)] if rows else None
             case s.Exists():
                 return bool(self.rows(scalar.query, inner))
             case s.AnyRow():

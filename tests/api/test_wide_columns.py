@@ -115,10 +115,10 @@ def play_both(
 
 
 def same_answer(type_: str) -> Callable[[str, Any, Any], None]:
-    def check(name: str, expected: Any, found: Any) -> None:
-        assert found.schema.names == expected.schema.names
-        wide = tuple(t.kind != "int64" for t in found.schema.types)
-        assert Counter(found.rows()) == mapped(expected.rows(), TYPES[type_], wide), name
+    def check(name: str, expected: Any, actual: Any) -> None:
+        assert actual.schema.names == expected.schema.names
+        wide = tuple(t.kind != "int64" for t in actual.schema.types)
+        assert Counter(actual.rows()) == mapped(expected.rows(), TYPES[type_], wide), name
 
     return check
 

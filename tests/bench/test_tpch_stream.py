@@ -29,9 +29,9 @@ def counted(table):
 def test_present_rows_are_the_sum_of_the_batches(tables, number, size, share):
     stream = TpchStream(tables, columns_read(number), deleted_share=share)
     sums = {name: Counter() for name in stream.tables}
-    for place, batch in enumerate([*stream.loading(size)]):
+    for position, batch in enumerate([*stream.loading(size)]):
         rows = sum(change.rows.num_rows for change in batch)
-        assert rows == size or place == len(range(0, stream.rows(), size)) - 1
+        assert rows == size or position == len(range(0, stream.rows(), size)) - 1
         for change in batch:
             assert change.diff == 1
             sums[change.table].update(counted(change.rows))
@@ -51,12 +51,12 @@ def test_present_rows_are_the_sum_of_the_batches(tables, number, size, share):
 def test_rows_that_leave_return(tables, number, size):
     stream = TpchStream(tables, columns_read(number))
     sums = {name: Counter() for name in stream.tables}
-    for place, batch in enumerate(stream.churning(size, 10)):
+    for position, batch in enumerate(stream.churning(size, 10)):
         assert sum(change.rows.num_rows for change in batch) == size
         for change in batch:
-            assert change.diff == (-1 if place % 2 == 0 else 1)
+            assert change.diff == (-1 if position % 2 == 0 else 1)
             (sums[change.table].update if change.diff > 0 else sums[change.table].subtract)(counted(change.rows))
-    assert place == 9 and not any(any(counts.values()) for counts in sums.values())
+    assert position == 9 and not any(any(counts.values()) for counts in sums.values())
 
 
 def test_the_oldest_orders_leave_with_their_lineitems(tables):

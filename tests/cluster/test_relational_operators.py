@@ -50,5 +50,5 @@ def test_relational_operators_on_workers_as_on_one(clusters):
             one.advance()
             two.advance()
             for kind, answer in both_answers[0].items():
-                found = sorted(both_answers[1][kind].rows(), key=repr)
-                assert found == sorted(answer.rows(), key=repr), kind
+                actual = sorted(both_answers[1][kind].rows(), key=repr)
+                assert actual == sorted(answer.rows(), key=repr), kind

@@ -55,8 +55,8 @@ def evaluate(expression: Expression, schema: Schema, rows: list[tuple[Any, ...]]
     return bound.type, [FAILS if fails else value for value, fails in zip(values, failed, strict=True)]
 
 
-def agree(found: list[Any], expected: list[Any]) -> bool:
-    return [value if value in (None, FAILS) else exact(value) for value in found] == expected
+def agree(actual: list[Any], expected: list[Any]) -> bool:
+    return [value if value in (None, FAILS) else exact(value) for value in actual] == expected
 
 
 @given(tables())
@@ -72,17 +72,17 @@ def test_sums_and_products_are_exact_or_fail(table: tuple[Schema, list[tuple[Any
     if a.scale + b.scale <= 38:
         cases.append((col("a") * col("b"), lambda a, b, i: a * b))
     for expression, means in cases:
-        type_, found = evaluate(expression, schema, rows)
+        type_, actual = evaluate(expression, schema, rows)
         expected = [
             None if b is None else rounded(means(exact(a), exact(b), i), type_) for a, b, i in rows
         ]  # fmt: skip
-        wide = [row for row, (value, _) in enumerate(zip(found, expected, strict=True)) if value is FAILS]
+        wide = [row for row, (value, _) in enumerate(zip(actual, expected, strict=True)) if value is FAILS]
         for row in wide:  # an operand at the scale of the other may leave 38 digits before the sum returns to them
             a, b, i = rows[row]
             most = max(abs(exact(part)) for part in (a, b or 0, i, means(exact(a), exact(b or 0), i)))
             assert most * 10**type_.scale >= 10 ** min(type_.precision, 38)
             expected[row] = FAILS
-        assert agree(found, expected), (expression, found, expected)
+        assert agree(actual, expected), (expression, actual, expected)
 
 
 @given(tables())
@@ -97,11 +97,11 @@ def test_signs_and_comparisons_are_those_of_numbers(table: tuple[Schema, list[tu
         (col("b") != col("a"), lambda a, b: a != b),
         (col("a") > 1, lambda a, b: a > 1),
     ):
-        found = evaluate(expression, schema, rows)[1]
+        actual = evaluate(expression, schema, rows)[1]
         reads_b = "b" in repr(expression)
-        assert found == [None if reads_b and b is None else means(exact(a), exact(b or 0)) for a, b, _ in rows]
-    found = evaluate(col("a").is_in([0, rows[0][0]]), schema, rows)[1]
-    assert found == [a in (0, rows[0][0]) for a, _, _ in rows]
+        assert actual == [None if reads_b and b is None else means(exact(a), exact(b or 0)) for a, b, _ in rows]
+    actual = evaluate(col("a").is_in([0, rows[0][0]]), schema, rows)[1]
+    assert actual == [a in (0, rows[0][0]) for a, _, _ in rows]
 
 
 @given(tables())
@@ -113,8 +113,8 @@ def test_choices_keep_the_value_chosen(table: tuple[Schema, list[tuple[Any, ...]
         (min_of(col("a"), col("b")), lambda a, b, i: None if b is None else min(a, b)),
         (max_of(col("a"), col("b")), lambda a, b, i: None if b is None else max(a, b)),
     ):
-        type_, found = evaluate(expression, schema, rows)
-        for value, (a, b, i) in zip(found, rows, strict=True):
+        type_, actual = evaluate(expression, schema, rows)
+        for value, (a, b, i) in zip(actual, rows, strict=True):
             expected = means(exact(a), None if b is None else exact(b), i)
             if value is FAILS:  # one of the values leaves 38 digits at the common scale
                 assert any(abs(exact(part or 0)) * 10**type_.scale >= 10**38 for part in (a, b))
@@ -125,15 +125,15 @@ def test_choices_keep_the_value_chosen(table: tuple[Schema, list[tuple[Any, ...]
 @given(tables(), types)
 def test_casts_round_half_away_from_zero(table: tuple[Schema, list[tuple[Any, ...]]], target: Type) -> None:
     schema, rows = table
-    found = evaluate(col("a").cast(target), schema, rows)[1]
-    assert agree(found, [rounded(exact(a), target) for a, _, _ in rows])
-    found = evaluate(col("i").cast(target), schema, rows)[1]
-    assert agree(found, [rounded(exact(i), target) for _, _, i in rows])
-    found = evaluate(col("a").cast("string").cast(schema.types[0]), schema, rows)[1]
-    assert agree(found, [exact(a) for a, _, _ in rows])
+    actual = evaluate(col("a").cast(target), schema, rows)[1]
+    assert agree(actual, [rounded(exact(a), target) for a, _, _ in rows])
+    actual = evaluate(col("i").cast(target), schema, rows)[1]
+    assert agree(actual, [rounded(exact(i), target) for _, _, i in rows])
+    actual = evaluate(col("a").cast("string").cast(schema.types[0]), schema, rows)[1]
+    assert agree(actual, [exact(a) for a, _, _ in rows])
     whole = [int(a) for a, _, _ in rows]
-    found = evaluate(col("a").cast(int), schema, rows)[1]
-    assert found == [number if -(2**63) <= number < 2**63 else FAILS for number in whole]
+    actual = evaluate(col("a").cast(int), schema, rows)[1]
+    assert actual == [number if -(2**63) <= number < 2**63 else FAILS for number in whole]
     for value, (a, _, _) in zip(evaluate(col("a").cast(float), schema, rows)[1], rows, strict=True):
         assert abs(value - float(a)) <= 4e-16 * abs(float(a))
 
@@ -141,8 +141,8 @@ def test_casts_round_half_away_from_zero(table: tuple[Schema, list[tuple[Any, ..
 @given(st.lists(st.floats() | st.integers(-999, 999).map(lambda n: n / 100), min_size=1), types)
 def test_floats_become_decimals_by_their_first_15_digits(floats: list[float], target: Type) -> None:
     schema = Schema.of({"f": float})
-    found = evaluate(col("f").cast(target), schema, [(value,) for value in floats])[1]
-    for value, number in zip(found, floats, strict=True):
+    actual = evaluate(col("f").cast(target), schema, [(value,) for value in floats])[1]
+    for value, number in zip(actual, floats, strict=True):
         if number != number or number in (float("inf"), float("-inf")):
             assert value is FAILS
             continue

@@ -89,5 +89,5 @@ def test_results_that_are_not_used_again_are_not_kept(monkeypatch):
     assert not results.is_useful
     useful = kept_results.KeptResults(symbols)
     useful.add(ids, ids * 2)
-    found, missing = useful.split(ids)
-    assert missing.tolist() == [False] * 80 + [True] * 20 and (found[:80] == ids[:80] * 2).all()
+    results_by_row, missing = useful.split(ids)
+    assert missing.tolist() == [False] * 80 + [True] * 20 and (results_by_row[:80] == ids[:80] * 2).all()

@@ -39,10 +39,10 @@ def test_sums_and_differences_are_exact_or_fail(rows: list[tuple[int, int]], lim
         (wide.add_wide, [a + b for a, b in rows]),
         (wide.subtract_wide, [a - b for a, b in rows]),
     ):
-        found, failed = function(a, b, limit)
+        results, failed = function(a, b, limit)
         marks = np.zeros(len(rows), np.bool_) if failed is None else failed
         assert marks.tolist() == [abs(value) > limit for value in expected]
-        assert wide.to_integers(found[:, ~marks]) == [value for value in expected if abs(value) <= limit]
+        assert wide.to_integers(results[:, ~marks]) == [value for value in expected if abs(value) <= limit]
     assert wide.less(a, b).tolist() == [a < b for a, b in rows]
     assert wide.to_integers(wide.negate_wide(a)) == [-a for a, _ in rows]
     assert wide.to_integers(wide.absolute_wide(a)) == [abs(a) for a, _ in rows]
@@ -50,6 +50,6 @@ def test_sums_and_differences_are_exact_or_fail(rows: list[tuple[int, int]], lim
 
 @given(values=st.lists(numbers, min_size=1), scale=st.integers(0, 38))
 def test_floats_are_near_the_numbers(values: list[int], scale: int) -> None:
-    found = wide.to_floats(wide.from_integers(values), scale).tolist()
-    for value, number in zip(values, found, strict=True):
+    floats = wide.to_floats(wide.from_integers(values), scale).tolist()
+    for value, number in zip(values, floats, strict=True):
         assert abs(number - value / 10**scale) <= 4e-16 * abs(value / 10**scale)

@@ -79,7 +79,7 @@ def test_parts_are_consolidated_as_if_they_were_one(rows, cuts, few, order):
     if order != "any":
         rows = sorted(rows)
     if order == "distinct":
-        rows = [row for place, row in enumerate(rows) if place == 0 or row[0] != rows[place - 1][0]]
+        rows = [row for position, row in enumerate(rows) if position == 0 or row[0] != rows[position - 1][0]]
     if rows:
         nothing = in_columns(rows[:1])
         ends = [0, *sorted(min(at, len(rows)) for at, _ in cuts), len(rows)]

@@ -21,9 +21,9 @@ def test_words_are_sorted_by_some_of_their_bits(values, low, width, in_order):
     values = [value & ((1 << high) - 1) for value in values]
     if in_order:
         values = twins.radix_sort(values, low, high)
-    found = np.array(values, np.int64)
-    radix_sort(found, np.empty_like(found), low, high)
-    assert found.tolist() == twins.radix_sort(values, low, high)
+    sorted_words = np.array(values, np.int64)
+    radix_sort(sorted_words, np.empty_like(sorted_words), low, high)
+    assert sorted_words.tolist() == twins.radix_sort(values, low, high)
 
 
 def test_many_words_are_sorted_as_few_are(monkeypatch):
@@ -32,9 +32,9 @@ def test_many_words_are_sorted_as_few_are(monkeypatch):
     for fewest in (1, 1 << 20):
         monkeypatch.setattr(word_order, "MIN_RADIX_WORDS", fewest)
         for scratch in (None, np.empty_like(values)):
-            found = values.copy()
-            sort_words(found, 15, 48, scratch)
-            assert (found == expected).all()
+            words = values.copy()
+            sort_words(words, 15, 48, scratch)
+            assert (words == expected).all()
 
 
 @pytest.mark.parametrize("nanoseconds", [0.1, 10.0])

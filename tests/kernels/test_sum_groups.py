@@ -73,9 +73,9 @@ def test_sums_are_those_of_the_twin(rows, same_diff, nullable):
     add_wide_numbers(data, 3, int(nullable), groups, weights, 6, sums)
     out, totals = np.empty((2, count), np.int64), np.empty((WIDTH, count), np.int64)
     kept = write_groups(sums, count, 2, out, totals)
-    found = zip(out[:, :kept].T.tolist(), totals[:, :kept].T.tolist(), strict=True)
+    actual = zip(out[:, :kept].T.tolist(), totals[:, :kept].T.tolist(), strict=True)
     wrapped = {key: tuple((v + 2**63) % 2**64 - 2**63 for v in total) for key, total in expected.items()}
-    assert {tuple(key): tuple(total) for key, total in found} == wrapped
+    assert {tuple(key): tuple(total) for key, total in actual} == wrapped
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 1, NULL]), diffs), min_size=1, max_size=20))

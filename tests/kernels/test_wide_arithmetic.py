@@ -17,31 +17,31 @@ def test_products_are_those_of_the_twin(pairs: list[tuple[int, int]], limit: int
     if is_constant:
         pairs = [(a, pairs[0][1]) for a, _ in pairs]
     a, b = (wide.from_integers([pair[side] for pair in pairs]) for side in (0, 1))
-    found, failed = wide.multiply_wide(a, b[:, :1] if is_constant else b, limit)
+    products, failed = wide.multiply_wide(a, b[:, :1] if is_constant else b, limit)
     expected = [twins.multiply_wide(a, b, limit) for a, b in pairs]
     marks = [False] * len(pairs) if failed is None else failed.tolist()
     assert marks == [bool(mark) for _, mark in expected]
     good = [row for row, mark in enumerate(marks) if not mark]
-    assert wide.to_integers(found[:, good]) == [expected[row][0] for row in good]
+    assert wide.to_integers(products[:, good]) == [expected[row][0] for row in good]
 
 
 @given(pairs=columns, limit=st.sampled_from([LIMIT, 10**20, 0]), sign=st.sampled_from([1, -1]))
 def test_sums_are_those_of_the_twin(pairs: list[tuple[int, int]], limit: int, sign: int) -> None:
     a, b = (wide.from_integers([pair[side] for pair in pairs]) for side in (0, 1))
-    found, failed = (wide.add_wide if sign == 1 else wide.subtract_wide)(a, b, limit)
+    sums, failed = (wide.add_wide if sign == 1 else wide.subtract_wide)(a, b, limit)
     expected = [twins.add_wide(a, b, sign, limit) for a, b in pairs]
     marks = [False] * len(pairs) if failed is None else failed.tolist()
     assert marks == [bool(mark) for _, mark in expected]
     good = [row for row, mark in enumerate(marks) if not mark]
-    assert wide.to_integers(found[:, good]) == [expected[row][0] for row in good]
+    assert wide.to_integers(sums[:, good]) == [expected[row][0] for row in good]
 
 
 @given(pairs=columns, shift=st.integers(-76, 76), limit=st.sampled_from([LIMIT, 10**20, 0]))
 def test_quotients_are_those_of_the_twin(pairs: list[tuple[int, int]], shift: int, limit: int) -> None:
     a, b = (wide.from_integers([pair[side] for pair in pairs]) for side in (0, 1))
-    found, marks = wide.divide_wide(a, b, shift, limit)
+    quotients, marks = wide.divide_wide(a, b, shift, limit)
     up, down = 10 ** max(shift, 0), 10 ** max(-shift, 0)
     expected = [twins.divide_wide(a, b, up, down, limit) for a, b in pairs]
     assert marks.tolist() == [mark for _, mark in expected]
     good = [row for row, (_, mark) in enumerate(expected) if not mark]
-    assert wide.to_integers(found[:, good]) == [expected[row][0] for row in good]
+    assert wide.to_integers(quotients[:, good]) == [expected[row][0] for row in good]

@@ -65,10 +65,10 @@ def test_sums_of_groups_are_those_of_sorted_rows(rows, same_time, weights, keys,
     ):
         parts = collected(stage, updates, slice_rows)
     assert all(part.data.flags.c_contiguous and part.diffs.flags.c_contiguous for part in parts)
-    found, expected = consolidate_all(parts), consolidate(stage.apply(updates, NoErrors()))
-    assert found.data.tolist() == expected.data.tolist()
-    n = len(found)
-    for block, other in ((found.times, expected.times), (found.diffs, expected.diffs)):
+    sums, expected = consolidate_all(parts), consolidate(stage.apply(updates, NoErrors()))
+    assert sums.data.tolist() == expected.data.tolist()
+    n = len(sums)
+    for block, other in ((sums.times, expected.times), (sums.diffs, expected.diffs)):
         assert (
             np.broadcast_to(block, (block.shape[0], n)).tolist() == np.broadcast_to(other, (other.shape[0], n)).tolist()
         )

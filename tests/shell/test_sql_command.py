@@ -102,7 +102,7 @@ def test_names_keywords_and_commands_are_completed(opened):
     completer = SqlCompleter(opened[0])
 
     def completed(text):
-        return {each.text for each in completer.get_completions(Document(text), CompleteEvent())}
+        return {completion.text for completion in completer.get_completions(Document(text), CompleteEvent())}
 
     assert "orders" in completed("SELECT * FROM ord") and "who" in completed("SELECT wh")
     assert "SELECT" in completed("SEL") and "select" in completed("sel")

@@ -117,9 +117,9 @@ def main(arguments: list[str]) -> None:
     with server(SMALL_SETTINGS) as address:
         for form in forms or ALL_FORMS:
             began = time.monotonic()
-            found = explore(Postgres(address.dsn), form, int(examples))
-            failures, seconds = sum(found.counts.values()), time.monotonic() - began
-            say(f"{form}: {found.examples} examples, {failures} failures, {seconds:.0f} s\n{found.report()}\n")
+            failing = explore(Postgres(address.dsn), form, int(examples))
+            failures, seconds = sum(failing.counts.values()), time.monotonic() - began
+            say(f"{form}: {failing.examples} examples, {failures} failures, {seconds:.0f} s\n{failing.report()}\n")
             sys.stdout.flush()
 
 

@@ -100,8 +100,8 @@ def test_equal_parts_of_a_query_are_built_once() -> None:
     with kpg.open() as db:
         sources = {"t": db.input("t", a=int, b=int)}
         plan = lower_query(db, Query(both, ("a", "total")), sources)
-        found = [node for node in dependencies_first([plan.node]) if isinstance(node, ReduceNode)]
-        assert len(found) == 1
+        reductions = [node for node in dependencies_first([plan.node]) if isinstance(node, ReduceNode)]
+        assert len(reductions) == 1
         answer = plan.output()
         sources["t"].insert([(1, 2), (1, 3)])
         db.advance()

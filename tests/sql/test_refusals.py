@@ -51,16 +51,16 @@ def test_damage_makes_both_valid_and_invalid_statements(postgres):
     postgres.reset()
     for table in (*TABLES.values(), RARE):
         postgres.rows(f"CREATE TABLE {table.name} ({table.definition})")
-    found = set()
+    outcomes = set()
 
     @settings(max_examples=300)  # one in twenty is valid
     @given(damaged(st.one_of(*STATEMENTS.values())))
     def outcome(statement):
         refusal = postgres.checked(statement)
-        found.add(refusal.sqlstate[:2] if refusal else "valid")
+        outcomes.add(refusal.sqlstate[:2] if refusal else "valid")
 
     outcome()
-    assert {"valid", "42"} <= found
+    assert {"valid", "42"} <= outcomes
 
 
 @given(st.one_of(*STATEMENTS.values()))

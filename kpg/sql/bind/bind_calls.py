@@ -61,9 +61,9 @@ class CallBinder(ScalarBinder):
             raise not_supported(f"function {name}", span)
         is_star = any(isinstance(argument, exp.Star) for argument in arguments)
         value = self.function(name, () if is_star else tuple(map(self.bind, arguments)), span)
-        found = [word for modifier, word in zip(modifiers, MODIFIERS.values(), strict=True) if modifier]
-        if found or is_star:
-            what = f"{found[0] if found else f'{name}(*)'} specified, but {name} is not an aggregate function"
+        words = [word for modifier, word in zip(modifiers, MODIFIERS.values(), strict=True) if modifier]
+        if words or is_star:
+            what = f"{words[0] if words else f'{name}(*)'} specified, but {name} is not an aggregate function"
             raise sql_failure(ProgramError, what, span, "42809")
         return self.with_sequence(value) if name in SEQUENCE_FUNCTIONS and arguments else value
 
@@ -126,10 +126,10 @@ class CallBinder(ScalarBinder):
         if within:
             arguments += [key.value for key in keys]
         with located(span):
-            found = resolve_aggregate(name, [argument.type for argument in arguments])
-        function = found.function
+            resolution = resolve_aggregate(name, [argument.type for argument in arguments])
+        function = resolution.function
         self.check_modifiers(name, function.ordered, bool(within), bool(distinct), span)
-        cast = tuple(coerce(a, type_) for a, type_ in zip(arguments, found.argument_types, strict=True))
+        cast = tuple(coerce(a, type_) for a, type_ in zip(arguments, resolution.argument_types, strict=True))
         if within:
             keys = (replace(keys[0], value=cast[-1]),)
         allowed = [resolved(argument) for argument in (*arguments, *cast)]

@@ -73,14 +73,14 @@ class ChangeBinder:
 
     def positions(self, names: Sequence[SqlName]) -> list[int]:
         """Return the positions of columns, none of which may be named twice."""
-        found: list[int] = []
+        positions: list[int] = []
         for name in names:
             position = self.column(name)
-            if position in found:
+            if position in positions:
                 what = f'column "{name}" specified more than once'
                 raise sql_failure(ProgramError, what, name.span, "42701")
-            found.append(position)
-        return found
+            positions.append(position)
+        return positions
 
     def range_table(self, columns: tuple[Column, ...], name: str | None = None) -> RangeTable:
         """Return the table with given columns for its rows."""
@@ -125,16 +125,16 @@ class ChangeBinder:
 
     def assignments(self, items: Sequence[Assignment], scope: NameScope) -> dict[int, Scalar]:
         """Bind the list after SET: the new value of each column that it names."""
-        found: dict[int, Scalar] = {}
+        values: dict[int, Scalar] = {}
         binder = ExpressionBinder(scope, self.context)
         for item in items:
             position = self.column(item.column)
             column = self.entry.columns[position]
-            if position in found:
+            if position in values:
                 what = f'multiple assignments to same column "{column.name}"'
                 raise sql_failure(ProgramError, what, item.column.span, "42601")
             if item.value is None:
-                found[position] = self.default(column)
+                values[position] = self.default(column)
                 continue
             if column.identity == "always":
                 what = f'column "{column.name}" can only be updated to DEFAULT'
@@ -143,10 +143,10 @@ class ChangeBinder:
                 value = binder.bind(item.value.node)
             else:
                 value = self.column_of_subquery(item, item.value, item.place, binder)
-            found[position] = self.assigned(value, column, item.value.span)
-        return found
+            values[position] = self.assigned(value, column, item.value.span)
+        return values
 
-    def column_of_subquery(self, item: Assignment, tree: SyntaxTree, place: int, binder: ExpressionBinder) -> Scalar:
+    def column_of_subquery(self, item: Assignment, tree: SyntaxTree, position: int, binder: ExpressionBinder) -> Scalar:
         """Return a column of the subquery in `(a, b) = (SELECT …)`."""
         if tree not in self.subqueries:
             self.subqueries[tree] = binder.subquery(tree.node.this)
@@ -154,7 +154,7 @@ class ChangeBinder:
         if len(query.names) != item.count:
             what = "number of columns does not match number of values"
             raise sql_failure(ProgramError, what, tree.span, "42601")
-        column = query.columns[place]
+        column = query.columns[position]
         return SubqueryValue(query.rows(), column, type=column.type, span=tree.span)
 
     def returning(self, items: Returning, scope: NameScope) -> BoundReturning:
@@ -213,9 +213,9 @@ class MatchBinder(ChangeBinder):
         names = None
         if items is not None:
             scope.clause = "RETURNING"
-            found = self.returning(items, scope)
-            names = found.names
-            columns = [*columns, *zip(found.names, found.values, strict=True)]
+            returned = self.returning(items, scope)
+            names = returned.names
+            columns = [*columns, *zip(returned.names, returned.values, strict=True)]
         new = tuple(Column(name, value.type) for name, value in columns)
         return Project(new, rows, tuple(value for _, value in columns)), names
 
@@ -233,7 +233,7 @@ class UpdateBinder(MatchBinder):
         rows, scope, old = self.matches(statement.sources, statement.condition, statement.ctes)
         scope.clause = "UPDATE"
         changed = self.assignments(statement.assignments, scope)
-        values = [changed.get(place, value_of(column)) for place, column in enumerate(old)]
+        values = [changed.get(at, value_of(column)) for at, column in enumerate(old)]
         new = self.new_columns()
         kept = tuple(column for column in rows.columns)
         updated = Project((*kept, *new), rows, (*map(value_of, kept), *values))

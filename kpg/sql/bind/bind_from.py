@@ -226,13 +226,13 @@ def function_rows(name: str, arguments: list[Scalar], column: str, ordinality: b
     if name == "unnest" and len(arguments) > 1:
         raise not_supported("unnest of several arrays", span)
     with located(span):
-        found = resolve_table_function(name, [argument.type for argument in arguments])
-    cast = tuple(coerce(scalar, type_) for scalar, type_ in zip(arguments, found.argument_types, strict=True))
-    types = found.function.returns([scalar.type for scalar in cast])
+        resolution = resolve_table_function(name, [argument.type for argument in arguments])
+    cast = tuple(coerce(scalar, type_) for scalar, type_ in zip(arguments, resolution.argument_types, strict=True))
+    types = resolution.function.returns([scalar.type for scalar in cast])
     names = FUNCTION_COLUMNS.get(name) or (column,) * len(types)
     columns = tuple(Column(label, type_) for label, type_ in zip(names, types, strict=True))
     position = Column("ordinality", BIGINT) if ordinality else None
-    return FunctionScan(columns if position is None else (*columns, position), found.function, cast, position)
+    return FunctionScan(columns if position is None else (*columns, position), resolution.function, cast, position)
 
 
 def is_comma(join: exp.Expr) -> bool:

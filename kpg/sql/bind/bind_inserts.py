@@ -93,10 +93,10 @@ class InsertBinder(ChangeBinder):
         defaults = [0] * len(chosen)
         for row in rows:
             values: list[Scalar] = []
-            for place, (item, position) in enumerate(zip(row.expressions, chosen, strict=True)):
+            for at, (item, position) in enumerate(zip(row.expressions, chosen, strict=True)):
                 column = self.entry.columns[position]
                 is_default = isinstance(item, exp.Var)
-                defaults[place] += is_default
+                defaults[at] += is_default
                 value = self.default(column) if is_default else binder.bind(item)
                 values.append(self.assigned(value, column, self.context.span(item)))
             bound.append(tuple(values))
@@ -107,8 +107,8 @@ class InsertBinder(ChangeBinder):
 
     def check_mixed_identities(self, chosen: list[int], defaults: list[int], count: int) -> None:
         """Refuse DEFAULT for an identity column in some rows only."""
-        for position, found in zip(chosen, defaults, strict=True):
-            if self.entry.columns[position].identity is not None and 0 < found < count:
+        for position, count_of_defaults in zip(chosen, defaults, strict=True):
+            if self.entry.columns[position].identity is not None and 0 < count_of_defaults < count:
                 what = f'DEFAULT for the identity column "{self.entry.columns[position].name}" in some rows only'
                 span = None if self.statement.rows is None else self.statement.rows.span
                 error = sql_failure(ProgramError, f"{what} is not supported", span, "0A000")
@@ -122,11 +122,11 @@ class InsertBinder(ChangeBinder):
         values: list[Scalar] = []
         columns: list[Column] = []
         assert self.statement.rows is not None
-        for place, position in enumerate(chosen):
+        for at, position in enumerate(chosen):
             column = self.entry.columns[position]
-            source: Scalar = value_of(relation.columns[place])
+            source: Scalar = value_of(relation.columns[at])
             if source.type == UNKNOWN and isinstance(relation, Project):
-                source = relation.values[place]
+                source = relation.values[at]
             values.append(self.assigned(source, column, self.statement.rows.span))
             columns.append(Column(column.name, column.type))
         values += [key.value for key in query.order]
@@ -169,7 +169,7 @@ class InsertBinder(ChangeBinder):
         scope = self.scope(tables, "ON CONFLICT DO UPDATE")
         refuse_duplicate_tables(scope.tables, self.statement.span)
         changed = self.assignments(node.assignments, scope)
-        row = tuple(changed.get(place, value_of(column)) for place, column in enumerate(existing))
+        row = tuple(changed.get(at, value_of(column)) for at, column in enumerate(existing))
         condition = TRUE
         if node.condition is not None:
             condition = ExpressionBinder(scope, self.context).condition(node.condition.node, "WHERE")  # type: ignore[assignment]

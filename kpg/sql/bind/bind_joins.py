@@ -115,15 +115,15 @@ class JoinBinder(ABC):
 
     def side_column(self, name: str, item: FromItem, side: str, span: Span | None) -> Scalar:
         """Return the column of one side that a name of USING means."""
-        found = [value.value for value in item.visible if value.name == name]
-        if len(found) > 1:
+        values = [value.value for value in item.visible if value.name == name]
+        if len(values) > 1:
             what = f'common column name "{name}" appears more than once in {side} table'
             raise sql_failure(ProgramError, what, span, "42702")
-        if not found:
+        if not values:
             what = f'column "{name}" specified in USING clause does not exist in {side} table'
             hint = did_you_mean(name, [value.name for value in item.visible])
             raise sql_failure(UndefinedName, what, span, "42703", hint=hint)
-        return found[0]
+        return values[0]
 
 
 def common_names(left: FromItem, right: FromItem) -> list[str]:

@@ -229,11 +229,11 @@ class PredicateBinder(ScalarBinder):
             return self.is_null(self.row_of(this), bool(negate), span)
         value = as_boolean(self.bind(this), "IS")
         if isinstance(what, exp.Var):
-            found: Scalar = IsNull(value, type=BOOLEAN, span=span)
+            test: Scalar = IsNull(value, type=BOOLEAN, span=span)
         else:
             wanted = value if what.this else Not(value, type=BOOLEAN, span=span)
-            found = Case(((wanted, TRUE),), FALSE, type=BOOLEAN, span=span)
-        return Not(found, type=BOOLEAN, span=span) if negate else found
+            test = Case(((wanted, TRUE),), FALSE, type=BOOLEAN, span=span)
+        return Not(test, type=BOOLEAN, span=span) if negate else test
 
     def is_null(self, row: tuple[Scalar, ...], negate: bool, span: Span | None) -> Scalar:
         """Return whether all values of a row are null, or all are not."""

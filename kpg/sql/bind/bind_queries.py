@@ -131,7 +131,7 @@ class QueryBinder:
         if name is None:
             what = "invalid UNION/INTERSECT/EXCEPT ORDER BY clause: only result column names can be used"
             raise sql_failure(NotSupported, what, span, "0A000")
-        places = [place for place, other in enumerate(query.names) if other == name]
+        places = [position for position, other in enumerate(query.names) if other == name]
         if len(places) > 1:
             raise sql_failure(ProgramError, f'ORDER BY "{name}" is ambiguous', span, "42702")
         if not places:

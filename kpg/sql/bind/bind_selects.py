@@ -205,28 +205,28 @@ class SelectBinder:
 
     def labelled(self, name: str, node: exp.Expr, clause: str) -> ListItem | None:
         """Return the result column with a name; two different ones are ambiguous."""
-        found = [output for output in self.outputs if output.name == name]
-        if any(output.value != found[0].value for output in found):
+        outputs = [output for output in self.outputs if output.name == name]
+        if any(output.value != outputs[0].value for output in outputs):
             what = f'{clause} "{name}" is ambiguous'
             raise sql_failure(ProgramError, what, self.context.span(node), "42702")
-        return found[0] if found else None
+        return outputs[0] if outputs else None
 
     def order_items(self, limits: RowLimits) -> list[OrderItem]:
         """Bind ORDER BY."""
         self.scope.clause = "ORDER BY"
-        found = []
+        items = []
         for item in limits.order_nodes(self.context):
             this, descending, nulls_first = self.context.take(item, "this", "desc", "nulls_first")
-            found.append(OrderItem(self.order_key(this, "ORDER BY"), bool(descending), bool(nulls_first), this))
-        return found
+            items.append(OrderItem(self.order_key(this, "ORDER BY"), bool(descending), bool(nulls_first), this))
+        return items
 
     def order_key(self, node: exp.Expr, clause: str) -> Scalar:
         """Bind a key of ORDER BY or DISTINCT ON: a position, a label, or an expression over input columns."""
-        found = self.position(node, clause)
+        output = self.position(node, clause)
         name = bare_name(node)
-        if found is None and name is not None:
-            found = self.labelled(name, node, clause)
-        return resolved(self.binder.bind(node)) if found is None else resolved(found.value)
+        if output is None and name is not None:
+            output = self.labelled(name, node, clause)
+        return resolved(self.binder.bind(node)) if output is None else resolved(output.value)
 
     def distinct_keys(self, node: exp.Expr | None) -> list[Scalar] | None:
         """Bind DISTINCT ON; None if there is none."""

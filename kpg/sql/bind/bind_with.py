@@ -103,9 +103,9 @@ class WithBinder:
         names = self.labelled(base, labels, name, definition)
         types = [column.type for column in base.columns]
         step, variable = self.step(name, names, types, step_node)
-        found = self.recursive_types(name, types, step, definition)
-        if found != types:  # digits or lengths differ: bind the step again with those that hold for all rounds
-            types = found
+        widened = self.recursive_types(name, types, step, definition)
+        if widened != types:  # digits or lengths differ: bind the step again with those that hold for all rounds
+            types = widened
             step, variable = self.step(name, names, types, step_node)
         base_rows = with_types(base, types, "assignment").rows()
         step_rows = with_types(step, types, "assignment").rows()
@@ -127,19 +127,19 @@ class WithBinder:
 
     def recursive_types(self, name: str, types: list[SqlType], step: BoundSelect, node: exp.Expr) -> list[SqlType]:
         """Return the types of all rounds: those of the base, up to digits and lengths."""
-        found = []
-        for place, (base, column) in enumerate(zip(types, step.columns, strict=True), 1):
+        widened = []
+        for number, (base, column) in enumerate(zip(types, step.columns, strict=True), 1):
             with located(self.context.span(node)):
                 common = common_type([base, column.type], "UNION")
             if not common.same_family(base):
                 what = (
-                    f'recursive query "{name}" column {place} has type {base} in non-recursive term '
+                    f'recursive query "{name}" column {number} has type {base} in non-recursive term '
                     f"but type {common} overall"
                 )
                 hint = "Cast the output of the non-recursive term to the correct type."
                 raise sql_failure(TypeMismatch, what, self.context.span(node), "42804", hint=hint)
-            found.append(base if common == base else any_round(common))
-        return found
+            widened.append(base if common == base else any_round(common))
+        return widened
 
     # --- WITH MUTUALLY RECURSIVE
 
@@ -165,11 +165,11 @@ class WithBinder:
         """Return the variable of a definition, with its declared columns."""
         _, alias = self.context.take(node, "this", "alias")
         identifier, columns = self.context.take(alias, "this", "columns")
-        found = []
+        declared_columns = []
         for column in columns:
             this, kind = self.context.take(column, "this", "kind")
-            found.append(Column(name_of(this), kind.args["this"]))
-        return RecursiveVariable(name_of(identifier), tuple(found))
+            declared_columns.append(Column(name_of(this), kind.args["this"]))
+        return RecursiveVariable(name_of(identifier), tuple(declared_columns))
 
     def as_declared(self, query: BoundSelect, variable: RecursiveVariable, node: exp.Expr) -> BoundRelation:
         """Return the rows of a definition in its declared types."""

@@ -126,9 +126,9 @@ def with_constants(target: SqlType, scalars: Sequence[Scalar]) -> SqlType:
 def function_call(name: str, arguments: Sequence[Scalar], span: Span | None) -> Scalar:
     """Return the call of the function or operator that PostgreSQL would choose for arguments."""
     with located(span):
-        found = resolve(name, [argument.type for argument in arguments])
-    cast = tuple(coerce(a, type_) for a, type_ in zip(arguments, found.argument_types, strict=True))
+        resolution = resolve(name, [argument.type for argument in arguments])
+    cast = tuple(coerce(a, type_) for a, type_ in zip(arguments, resolution.argument_types, strict=True))
     constants: list[Any] = [a.value if isinstance(a, Constant) else None for a in cast]
     with located(span):
-        result = found.function.result_type([argument.type for argument in cast], constants)
-    return ScalarCall(found.function, cast, type=result, span=span)
+        result = resolution.function.result_type([argument.type for argument in cast], constants)
+    return ScalarCall(resolution.function, cast, type=result, span=span)

@@ -62,7 +62,7 @@ class GroupClause:
             return [tuple(chain.from_iterable(chosen)) for n in lengths for chosen in combinations(parts, n)]
         if isinstance(item, exp.GroupingSets):
             (items,) = self.context.take(item, "expressions")
-            return [found for inner in items for found in self.sets_of(inner)]
+            return [keys for inner in items for keys in self.sets_of(inner)]
         return [self.key_set(item)]
 
     def parts(self, item: exp.Expr) -> list[KeySet]:

@@ -93,13 +93,13 @@ class GroupedRows:
 
     def grouping_indices(self, arguments: tuple[Scalar, ...], span: object) -> tuple[int, ...]:
         """Return the keys that GROUPING(…) asks about."""
-        found = []
+        indices = []
         for argument in arguments:
             if argument not in self.group.keys:
                 what = "arguments to GROUPING must be grouping expressions of the associated query level"
                 raise sql_failure(ProgramError, what, argument.span, "42803")
-            found.append(self.group.keys.index(argument))
-        return tuple(found)
+            indices.append(self.group.keys.index(argument))
+        return tuple(indices)
 
     def with_key_columns(self) -> tuple[BoundRelation, tuple[Column, ...]]:
         """Return the rows with a column for each key, and these columns."""

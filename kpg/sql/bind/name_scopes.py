@@ -70,9 +70,9 @@ class NameScope:
 
     def unqualified(self, name: str, span: Span | None) -> Scalar:
         """Return what a name without a table stands for."""
-        found = self.unqualified_or_none(name, span)
-        if found is not None:
-            return found
+        known = self.unqualified_or_none(name, span)
+        if known is not None:
+            return known
         if any(table.name == name for scope in self.chain() for table in scope.tables):
             raise not_supported("a whole row as a value", span, hint=f"Name its columns, or write {name}.*")
         names = [value.name for scope in self.chain() for value in scope.visible]
@@ -82,19 +82,19 @@ class NameScope:
     def unqualified_or_none(self, name: str, span: Span | None) -> Scalar | None:
         """Return what a name without a table stands for, None if no scope has it."""
         for scope in self.chain():
-            found = scope.here(name, span)
-            if found is not None:
-                return found
+            value = scope.here(name, span)
+            if value is not None:
+                return value
         return None
 
     def here(self, name: str, span: Span | None) -> Scalar | None:
         """Return what a name stands for in this scope alone."""
-        found = [value.value for value in self.visible if value.name == name]
-        if len(found) > 1:
+        values = [value.value for value in self.visible if value.name == name]
+        if len(values) > 1:
             tables = [table.name for table in self.tables if any(value.name == name for value in table.columns)]
             hint = f"Write {' or '.join(f'{table}.{name}' for table in tables)}." if tables else None
             raise sql_failure(ProgramError, f'column reference "{name}" is ambiguous', span, "42702", hint=hint)
-        return found[0] if found else None
+        return values[0] if values else None
 
     def table(self, name: str, span: Span | None) -> RangeTable:
         """Return the table of FROM with a name."""
@@ -109,13 +109,13 @@ class NameScope:
     def qualified(self, table_name: str, name: str, span: Span | None) -> Scalar:
         """Return what a name with a table stands for."""
         table = self.table(table_name, span)
-        found = [value.value for value in table.columns if value.name == name]
-        if len(found) > 1:
+        values = [value.value for value in table.columns if value.name == name]
+        if len(values) > 1:
             raise sql_failure(ProgramError, f'column reference "{name}" is ambiguous', span, "42702")
-        if not found:
+        if not values:
             hint = did_you_mean(name, [value.name for value in table.columns])
             raise sql_failure(UndefinedName, f"column {table_name}.{name} does not exist", span, "42703", hint=hint)
-        return found[0]
+        return values[0]
 
 
 def refuse_duplicate_tables(tables: Sequence[RangeTable], span: Span | None) -> None:

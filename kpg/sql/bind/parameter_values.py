@@ -37,8 +37,8 @@ from kpg.sql.sql_types import (
 
 def parameter_constant(value: Any, span: Span | None) -> Constant:
     """Return the constant that a parameter is. A string has no type until its place gives it one, as a literal."""
-    found, type_ = typed_value(value, span)
-    return Constant(found, type=type_, span=span)
+    constant, type_ = typed_value(value, span)
+    return Constant(constant, type=type_, span=span)
 
 
 def typed_value(value: Any, span: Span | None) -> tuple[Any, SqlType]:
@@ -80,5 +80,5 @@ def array_value(values: Sequence[Any], span: Span | None) -> tuple[Any, SqlType]
     """Return a list as an array of the common type of its elements."""
     typed = [typed_value(value, span) for value in values]
     element = common_type([type_ for _, type_ in typed], "ARRAY")
-    found = [read_literal(v, element)[0] if type_ == UNKNOWN else v for v, type_ in typed]
-    return tuple(found), array_of(element)
+    elements = [read_literal(v, element)[0] if type_ == UNKNOWN else v for v, type_ in typed]
+    return tuple(elements), array_of(element)

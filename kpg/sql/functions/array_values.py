@@ -24,9 +24,9 @@ def make(*values: Any) -> Elements:
     return values
 
 
-def subscript(array: Elements, place: int) -> Any:
+def subscript(array: Elements, position: int) -> Any:
     """Return an element, null beyond the ends."""
-    return array[place - 1] if 1 <= place <= len(array) else None
+    return array[position - 1] if 1 <= position <= len(array) else None
 
 
 def length(array: Elements, dimension: int) -> int | None:
@@ -136,8 +136,8 @@ def compares_any(op: str, value: Any, array: Elements | None) -> bool | None:
         return None
     if value is None:
         return None if array else False
-    found = [None if element is None else COMPARE[op](_rank(value), _rank(element)) for element in array]
-    return True if True in found else None if None in found else False
+    results = [None if element is None else COMPARE[op](_rank(value), _rank(element)) for element in array]
+    return True if True in results else None if None in results else False
 
 
 def compares_all(op: str, value: Any, array: Elements | None) -> bool | None:
@@ -146,8 +146,8 @@ def compares_all(op: str, value: Any, array: Elements | None) -> bool | None:
         return None
     if value is None:
         return None if array else True
-    found = [None if element is None else COMPARE[op](_rank(value), _rank(element)) for element in array]
-    return False if False in found else None if None in found else True
+    results = [None if element is None else COMPARE[op](_rank(value), _rank(element)) for element in array]
+    return False if False in results else None if None in results else True
 
 
 _TOKEN: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)+))\s*([,}])', re.DOTALL)
@@ -160,16 +160,16 @@ def split_literal(text: str) -> list[str | None]:
         raise ValueError(f'malformed array literal: "{text}"')
     if not written[1:-1].strip():
         return []
-    found: list[str | None] = []
-    place = 1
-    while place < len(written):
-        match = _TOKEN.match(written, place)
+    elements: list[str | None] = []
+    at = 1
+    while at < len(written):
+        match = _TOKEN.match(written, at)
         if match is None or (match[3] == "}") != (match.end() == len(written)):
             raise ValueError(f'malformed array literal: "{text}"')
-        place = match.end()
+        at = match.end()
         if match[1] is not None:
-            found.append(re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL))
+            elements.append(re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL))
         else:
             bare = match[2].strip()
-            found.append(None if bare.upper() == "NULL" else re.sub(r"\\(.)", r"\1", bare, flags=re.DOTALL))
-    return found
+            elements.append(None if bare.upper() == "NULL" else re.sub(r"\\(.)", r"\1", bare, flags=re.DOTALL))
+    return elements

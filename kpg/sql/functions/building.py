@@ -24,8 +24,8 @@ def constant_text(expression: Expression) -> str | None:
     """Return the value of an expression that is a constant text, else None."""
     while isinstance(expression, FunctionCall) and expression.op == "cast":
         (expression,) = expression.arguments
-    found = expression.value if isinstance(expression, Literal) else None
-    return found if isinstance(found, str) else None
+    value = expression.value if isinstance(expression, Literal) else None
+    return value if isinstance(value, str) else None
 
 
 def first_argument(arguments: Sequence[Expression], types: Sequence[SqlType], result: SqlType) -> Expression:

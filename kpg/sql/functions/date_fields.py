@@ -155,9 +155,9 @@ def _truncated(values: Ints, by: int) -> Ints:
 def extract_from_intervals(field: str, scale: int, interval: Ints) -> Computed:
     """Return a field of intervals as numbers of two lanes, times 10**scale."""
     name = field_name(field)
-    found = _interval_fields(interval).get(name)
-    if found is not None:
-        return widen(_scaled(found, SCALES.get(name, 0), scale)), ()
+    lanes = _interval_fields(interval).get(name)
+    if lanes is not None:
+        return widen(_scaled(lanes, SCALES.get(name, 0), scale)), ()
     if name == "epoch":
         return _interval_epoch(interval, scale), ()
     values, failures = _unknown("interval", field, _known(name), interval)

@@ -68,10 +68,10 @@ def _date(type_name: str, written: str, text: str) -> datetime.date:
             break
     else:
         raise invalid(type_name, text)
-    found = match.groupdict()
-    month = _month(type_name, found["word"], text) if found.get("word") else int(found["m"])
+    fields = match.groupdict()
+    month = _month(type_name, fields["word"], text) if fields.get("word") else int(fields["m"])
     try:
-        return datetime.date(int(found["y"]), month, int(found["d"]))
+        return datetime.date(int(fields["y"]), month, int(fields["d"]))
     except ValueError:
         raise out_of_range(text) from None
 

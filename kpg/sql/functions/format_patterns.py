@@ -124,14 +124,14 @@ _TOKEN: Final = re.compile(
 @lru_cache(1000)
 def _tokens(template: str) -> tuple[tuple[str, str, bool, str], ...]:
     """Return the parts of a template: (kind, text or pattern, without padding, suffix)."""
-    found, trims = [], False
+    tokens, trims = [], False
     for match in _TOKEN.finditer(template):
         if match["name"]:
-            found.append(("pattern", match["name"], trims or bool(match["fm"]), match["th"] or ""))
+            tokens.append(("pattern", match["name"], trims or bool(match["fm"]), match["th"] or ""))
             continue
         text = match["quoted"] if match["quoted"] is not None else match["other"]
-        found.append(("text", re.sub(r"\\(.)", r"\1", text) if match["quoted"] is not None else text, False, ""))
-    return tuple(found)
+        tokens.append(("text", re.sub(r"\\(.)", r"\1", text) if match["quoted"] is not None else text, False, ""))
+    return tuple(tokens)
 
 
 def _definition(name: str) -> tuple[Callable[[ShownFields], Any], int]:
@@ -195,27 +195,27 @@ _NUMBERS: Final = {
 def _read(text: str, template: str) -> dict[str, int]:
     """Return the fields of a text in the form of a template."""
     fields: dict[str, int] = {}
-    place = 0
+    at = 0
     tokens = _tokens(template)
     for position, (kind, part, trims, _) in enumerate(tokens):
         if kind == "text":
-            place = _skip(text, place, part)
+            at = _skip(text, at, part)
             continue
-        while place < len(text) and text[place].isspace():
-            place += 1
+        while at < len(text) and text[at].isspace():
+            at += 1
         name = part.upper()
         if name in ("MONTH", "MON", "DAY", "DY", "AM", "PM", "A.M.", "P.M."):
-            place = _read_name(text, place, name, fields)
+            at = _read_name(text, at, name, fields)
         elif name in _NUMBERS:
             field, width = _NUMBERS[name]
             followed = position + 1 < len(tokens) and tokens[position + 1][0] == "pattern"
             limit = width if followed and not trims else 20
-            match = re.compile(rf"[+-]?\d{{1,{limit}}}").match(text, place)
+            match = re.compile(rf"[+-]?\d{{1,{limit}}}").match(text, at)
             if match is None:
-                if place >= len(text):
+                if at >= len(text):
                     break
-                raise ValueError(f'invalid value "{text[place : place + width]}" for "{part}"')
-            place = match.end()
+                raise ValueError(f'invalid value "{text[at : at + width]}" for "{part}"')
+            at = match.end()
             fields[field] = _scaled(field, match[0])
     return fields
 
@@ -226,34 +226,34 @@ def _scaled(field: str, digits: str) -> int:
     return int(digits.ljust(6, "0")[:6]) if field == "us" else int(digits)
 
 
-def _skip(text: str, place: int, part: str) -> int:
+def _skip(text: str, at: int, part: str) -> int:
     for character in part:
         if character.isspace():
-            while place < len(text) and text[place].isspace():
-                place += 1
-        elif place < len(text) and (text[place] == character or not text[place].isalnum()):
-            place += 1
-        elif place < len(text) and character.isalnum():
-            place += 1
-    return place
+            while at < len(text) and text[at].isspace():
+                at += 1
+        elif at < len(text) and (text[at] == character or not text[at].isalnum()):
+            at += 1
+        elif at < len(text) and character.isalnum():
+            at += 1
+    return at
 
 
-def _read_name(text: str, place: int, name: str, fields: dict[str, int]) -> int:
-    rest = text[place:].lower()
+def _read_name(text: str, at: int, name: str, fields: dict[str, int]) -> int:
+    rest = text[at:].lower()
     if name[0] in "AP" and name in ("AM", "PM", "A.M.", "P.M."):
         match = re.match(r"([ap])\.?m\.?", rest)
         if match is None:
-            raise ValueError(f'invalid value "{text[place : place + 2]}" for "{name}"')
+            raise ValueError(f'invalid value "{text[at : at + 2]}" for "{name}"')
         fields["pm"] = int(match[1] == "p")
-        return place + match.end()
+        return at + match.end()
     names = MONTHS if name in ("MONTH", "MON") else _DAYS
     for number, full in enumerate(names, 1):
         for form in (full, full[:3]) if name in ("MONTH", "DAY") else (full[:3],):
             if rest.startswith(form):
                 if names is MONTHS:
                     fields["month"] = number
-                return place + len(form)
-    raise ValueError(f'invalid value "{text[place : place + 9]}" for "{name}"')
+                return at + len(form)
+    raise ValueError(f'invalid value "{text[at : at + 9]}" for "{name}"')
 
 
 def _day_of(fields: dict[str, int], text: str) -> datetime.date:

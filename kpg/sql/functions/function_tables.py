@@ -27,10 +27,10 @@ Entry = TypeVar("Entry", Function, AggregateFunction, TableFunction)
 
 
 def _by_name(entries: Iterable[Entry]) -> dict[str, tuple[Entry, ...]]:
-    found: dict[str, list[Entry]] = {}
+    overloads_of: dict[str, list[Entry]] = {}
     for entry in entries:
-        found.setdefault(entry.name, []).append(entry)
-    return {name: tuple(overloads) for name, overloads in found.items()}
+        overloads_of.setdefault(entry.name, []).append(entry)
+    return {name: tuple(overloads) for name, overloads in overloads_of.items()}
 
 
 _SUBJECTS: Final = (sql_arithmetic, sql_comparison, sql_text, sql_math, sql_dates, sql_json, sql_arrays, sql_sequences)

@@ -145,8 +145,8 @@ def without(text: str, key: Any) -> str:
     if isinstance(key, int):
         if isinstance(value, dict):
             raise ValueError("cannot delete from object using integer index")
-        place = key if key >= 0 else len(value) + key
-        return canonical_json([v for at, v in enumerate(value) if at != place])
+        index = key if key >= 0 else len(value) + key
+        return canonical_json([v for at, v in enumerate(value) if at != index])
     if isinstance(value, dict):
         return canonical_json({name: v for name, v in value.items() if name != key})
     return canonical_json([v for v in value if v != key])
@@ -217,10 +217,10 @@ def build_object(type_names: str, *values: Any) -> str:
         raise ValueError("argument list must have even number of elements")
     names = type_names.split("\n")
     members = {}
-    for place in range(0, len(values), 2):
-        if values[place] is None:
-            raise ValueError(f"argument {place + 1} cannot be null: null value not allowed for object key")
-        members[write_any(names[place], values[place])] = json_of(names[place + 1], values[place + 1])
+    for at in range(0, len(values), 2):
+        if values[at] is None:
+            raise ValueError(f"argument {at + 1} cannot be null: null value not allowed for object key")
+        members[write_any(names[at], values[at])] = json_of(names[at + 1], values[at + 1])
     return canonical_json(members)
 
 

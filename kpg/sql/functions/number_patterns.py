@@ -110,7 +110,7 @@ def _fraction_zeros(form: NumberTemplate) -> int:
 
 def _assembled(form: NumberTemplate, digits: str, start: int, fraction: str, is_negative: bool) -> str:
     out: list[str] = []
-    place = behind = 0
+    at = behind = 0
     sign_shown = bool(form.signs & {"MI", "PL", "SG", "PR"})
     leading = "-" if is_negative else ("+" if "S" in form.signs else "" if form.trims else " ")
     trailing_sign = form.tokens and form.tokens[-1] == ("sign", "S")
@@ -122,12 +122,12 @@ def _assembled(form: NumberTemplate, digits: str, start: int, fraction: str, is_
     blank = "" if form.trims else " "
     for kind, key in form.tokens:
         if kind == "digit":
-            if place < start:
+            if at < start:
                 out.append(blank)
             else:
-                out.append(pending + digits[place])
+                out.append(pending + digits[at])
                 pending = ""
-            place += 1
+            at += 1
         elif kind == "point":
             out.append(pending + ".")
             pending = ""
@@ -135,7 +135,7 @@ def _assembled(form: NumberTemplate, digits: str, start: int, fraction: str, is_
             out.append(fraction[behind] if behind < len(fraction) else blank if not form.trims else "")
             behind += 1
         elif kind == "group":
-            out.append("," if place > start else blank)
+            out.append("," if at > start else blank)
         elif kind == "sign":
             out.append(_sign_text(key, is_negative, form.trims, trailing_sign=bool(trailing_sign)))
         elif kind == "text":

@@ -107,8 +107,8 @@ def whole_quotient(shift_a: int, shift_b: int, a: Ints, b: Ints) -> Computed:
 
 def _is_zero(block: Ints) -> Bools:
     zero = wide_constant(0)
-    found: Bools = (block[0] == zero[0]) & (block[1] == zero[1])
-    return found
+    is_zero: Bools = (block[0] == zero[0]) & (block[1] == zero[1])
+    return is_zero
 
 
 def negated(a: Ints) -> Ints:

@@ -105,11 +105,11 @@ def bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> Any:
         value, low, high = value.copy_negate(), low.copy_negate(), high.copy_negate()
     if value < low:
         return 0
-    found = (
+    number = (
         count + 1
         if value >= high
         else 1 + int(_DIGITS.divide(_DIGITS.multiply(_DIGITS.subtract(value, low), count), _DIGITS.subtract(high, low)))
     )
-    if found > 2**31 - 1:
+    if number > 2**31 - 1:
         raise ValueError("integer out of range")
-    return found
+    return number

@@ -128,55 +128,51 @@ def regular_expression(pattern: str, flags: str = "") -> re.Pattern[str]:
 
 def translated(pattern: str, multiline: bool = False) -> str:
     """Return a regular expression of PostgreSQL in Python's syntax."""
-    parts, place = [], 0
-    while place < len(pattern):
-        character = pattern[place]
-        if character == "\\" and place + 1 < len(pattern):
-            following = pattern[place + 1]
+    parts, at = [], 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\" and at + 1 < len(pattern):
+            following = pattern[at + 1]
             parts.append(_ESCAPES.get(following, "\\" + following))
-            place += 2
+            at += 2
         elif character == "[":
-            written, place = _character_class(pattern, place)
+            written, at = _character_class(pattern, at)
             parts.append(written)
         else:
             parts.append(r"\Z" if character == "$" and not multiline else character)
-            place += 1
+            at += 1
     return "".join(parts)
 
 
 def _character_class(pattern: str, start: int) -> tuple[str, int]:
     """Return a class in brackets in Python's syntax, and the place behind it."""
-    place, written = start + 1, "["
-    if pattern[place : place + 1] == "^":
-        written, place = "[^", place + 1
+    at, written = start + 1, "["
+    if pattern[at : at + 1] == "^":
+        written, at = "[^", at + 1
     first = True
-    while place < len(pattern) and (pattern[place] != "]" or first):
-        named = re.compile(r"\[:(\w+):\]").match(pattern, place)
+    while at < len(pattern) and (pattern[at] != "]" or first):
+        named = re.compile(r"\[:(\w+):\]").match(pattern, at)
         if named:
             if named[1] not in _CLASSES:
                 raise ValueError(f"invalid regular expression: invalid character class {named[1]}")
             written += _CLASSES[named[1]]
-            place = named.end()
-        elif pattern[place] == "\\" and place + 1 < len(pattern):
-            written += pattern[place : place + 2]
-            place += 2
+            at = named.end()
+        elif pattern[at] == "\\" and at + 1 < len(pattern):
+            written += pattern[at : at + 2]
+            at += 2
         else:
-            written += (
-                "\\" + pattern[place]
-                if pattern[place] in "[&~|" or (pattern[place] == "]" and first)
-                else pattern[place]
-            )
-            place += 1
+            written += "\\" + pattern[at] if pattern[at] in "[&~|" or (pattern[at] == "]" and first) else pattern[at]
+            at += 1
         first = False
-    if place >= len(pattern):
+    if at >= len(pattern):
         raise ValueError("invalid regular expression: brackets [] not balanced")
-    return written + "]", place + 1
+    return written + "]", at + 1
 
 
 def matches(ignore_case: bool, negated: bool, length: int, text: str, pattern: str) -> bool:
     """Return whether a regular expression matches a part of text."""
-    found = regular_expression(pattern, "i" if ignore_case else "").search(text.ljust(length))
-    return (found is None) == negated
+    match = regular_expression(pattern, "i" if ignore_case else "").search(text.ljust(length))
+    return (match is None) == negated
 
 
 def regexp_like(text: str, pattern: str, flags: str = "") -> bool:
@@ -188,10 +184,10 @@ def regexp_like(text: str, pattern: str, flags: str = "") -> bool:
 
 def substring_matching(text: str, pattern: str) -> str | None:
     """Return the part of text that matches: that of the first group if there is one."""
-    found = regular_expression(pattern).search(text)
-    if found is None:
+    match = regular_expression(pattern).search(text)
+    if match is None:
         return None
-    return found[1] if found.re.groups else found[0]
+    return match[1] if match.re.groups else match[0]
 
 
 def substring_similar(text: str, pattern: str, escape: str) -> str | None:
@@ -208,8 +204,8 @@ def substring_similar(text: str, pattern: str, escape: str) -> str | None:
         written = f"^(?:{bodies[0]}){{1,1}}?({bodies[1]})$"
     else:
         written = f"^(?:{bodies[0]}){{1,1}}?({bodies[1]}){{1,1}}(?:{bodies[2]})$"
-    found = regular_expression(written).search(text)
-    return None if found is None else found[1]
+    match = regular_expression(written).search(text)
+    return None if match is None else match[1]
 
 
 def regexp_replace(text: str, pattern: str, replacement: str, flags: str = "") -> str:
@@ -232,8 +228,8 @@ def regexp_match(text: str, pattern: str, flags: str = "") -> list[str | None] |
     """Return the groups of the first match, or the whole match if there are none."""
     if "g" in flags:
         raise ValueError('invalid regular expression option: regexp_match() does not support "global", not recognized')
-    found = regular_expression(pattern, flags).search(text)
-    return None if found is None else list(found.groups() if found.re.groups else (found[0],))
+    match = regular_expression(pattern, flags).search(text)
+    return None if match is None else list(match.groups() if match.re.groups else (match[0],))
 
 
 def regexp_count(text: str, pattern: str) -> int:
@@ -243,19 +239,19 @@ def regexp_count(text: str, pattern: str) -> int:
 
 def regexp_substr(text: str, pattern: str) -> str | None:
     """Return the first match."""
-    found = regular_expression(pattern).search(text)
-    return None if found is None else found[0]
+    match = regular_expression(pattern).search(text)
+    return None if match is None else match[0]
 
 
 def regexp_split(text: str, pattern: str, flags: str = "") -> list[str]:
     """Return the parts of text between matches; an empty match at the ends or behind a match does not split."""
     parts, start = [], 0
-    for found in regular_expression(pattern, flags).finditer(text):
-        if found.start() == found.end() and found.start() in (start, len(text)):
-            if found.start() == start and start < len(text) and start > 0:
+    for match in regular_expression(pattern, flags).finditer(text):
+        if match.start() == match.end() and match.start() in (start, len(text)):
+            if match.start() == start and start < len(text) and start > 0:
                 continue
-            if found.start() in (0, len(text)):
+            if match.start() in (0, len(text)):
                 continue
-        parts.append(text[start : found.start()])
-        start = found.end()
+        parts.append(text[start : match.start()])
+        start = match.end()
     return [*parts, text[start:]]

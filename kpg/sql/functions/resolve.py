@@ -114,8 +114,8 @@ def _exact(
     if for_operator and len(names) == 2 and names.count("unknown") == 1:
         known = names[0] if names[1] == "unknown" else names[1]
         names = [known, known]
-    found = (candidate for candidate in candidates if [p.name for p in candidate[1]] == names)
-    return next(found, None)
+    matching = (candidate for candidate in candidates if [p.name for p in candidate[1]] == names)
+    return next(matching, None)
 
 
 def _best(name: str, candidates: Sequence[Candidate[Entry]], types: tuple[SqlType, ...]) -> Candidate[Entry] | None:
@@ -156,10 +156,10 @@ def _by_category(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...])
     """
     left = candidates
     for position in (position for position, type_ in enumerate(types) if type_.name == "unknown"):
-        found = {category(parameters[position]) for _, parameters in candidates}
-        if len(found) > 1 and "string" not in found:
+        categories = {category(parameters[position]) for _, parameters in candidates}
+        if len(categories) > 1 and "string" not in categories:
             return candidates
-        wanted = "string" if "string" in found else found.pop()
+        wanted = "string" if "string" in categories else categories.pop()
         suitable = {p[position].name for _, p in candidates if category(p[position]) == wanted}
         allowed = suitable & PREFERRED or suitable
         left = [candidate for candidate in left if candidate[1][position].name in allowed]
@@ -199,16 +199,16 @@ def _element(parameters: Sequence[SqlType], types: Sequence[SqlType]) -> SqlType
     compatible = [type_ for parameter, type_ in pairs if parameter == ANY_COMPATIBLE]
     if compatible:
         return common_type(compatible)
-    found = [
+    elements = [
         type_.element if parameter.name == "anyarray" and type_.element is not None else type_
         for parameter, type_ in pairs
         if parameter.name in ("anyelement", "anyarray") and type_.name != "unknown"
     ]
-    if not found:
+    if not elements:
         return UNKNOWN if any(parameter.name in ("anyelement", "anyarray") for parameter in parameters) else None
-    if any(type_.name != found[0].name for type_ in found):
+    if any(type_.name != elements[0].name for type_ in elements):
         raise with_sqlstate("42883", TypeMismatch("arguments of one type have several types"))
-    return common_type(found)
+    return common_type(elements)
 
 
 def argument_types_of(parameters: Sequence[SqlType], types: Sequence[SqlType]) -> tuple[SqlType, ...]:

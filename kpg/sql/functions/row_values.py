@@ -129,8 +129,8 @@ def json_member_texts(text: str) -> Rows:
 
 def matches(text: str, pattern: str, flags: str = "") -> Rows:
     """Return the groups of the first match, or of all matches with the flag g; the whole match if there are none."""
-    for found in regular_expression(pattern, flags).finditer(text):
-        yield (list(found.groups() if found.re.groups else (found[0],)),)
+    for match in regular_expression(pattern, flags).finditer(text):
+        yield (list(match.groups() if match.re.groups else (match[0],)),)
         if "g" not in flags:
             return
 

@@ -152,10 +152,10 @@ def reader(target: SqlType) -> tuple[Any, ...]:
         return text_input.read_numeric, target.precision, target.scale
     if target.element is not None:
         return read_array, str(target.element)
-    found = _READERS.get(target.name)
-    if found is None:
+    known = _READERS.get(target.name)
+    if known is None:
         raise with_sqlstate("42846", TypeMismatch(f"cannot cast type text to {target}"))
-    return found
+    return known
 
 
 _READERS: Final[dict[str, tuple[Any, ...]]] = {

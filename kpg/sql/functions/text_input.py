@@ -98,10 +98,10 @@ def read_float(single: bool, text: str) -> float:
 
 def read_boolean(text: str) -> bool:
     """Return a truth value: true, yes, on, 1 and their opposites, and prefixes of them."""
-    found = _WORDS.get(text.strip(_SPACE).lower())
-    if found is None:
+    truth = _WORDS.get(text.strip(_SPACE).lower())
+    if truth is None:
         raise invalid("boolean", text)
-    return found
+    return truth
 
 
 def read_uuid(text: str) -> UUID:

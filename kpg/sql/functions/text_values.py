@@ -119,8 +119,8 @@ def replace(text: str, old: str, new: str) -> str:
 def translate(text: str, source: str, target: str) -> str:
     """Return text with characters of `source` replaced by those of `target`, or removed if it is shorter."""
     table: dict[int, str | None] = {}
-    for place, character in enumerate(source):
-        table.setdefault(ord(character), target[place] if place < len(target) else None)
+    for at, character in enumerate(source):
+        table.setdefault(ord(character), target[at] if at < len(target) else None)
     return text.translate(table)
 
 
@@ -129,8 +129,8 @@ def split_part(text: str, delimiter: str, number: int) -> str:
     if number == 0:
         raise ValueError("field position must not be zero")
     parts = text.split(delimiter) if delimiter else [text]
-    place = number - 1 if number > 0 else len(parts) + number
-    return parts[place] if 0 <= place < len(parts) and text else ""
+    at = number - 1 if number > 0 else len(parts) + number
+    return parts[at] if 0 <= at < len(parts) and text else ""
 
 
 def left(text: str, count: int) -> str:
@@ -246,11 +246,11 @@ def format_text(type_names: str, template: str | None, *values: Any) -> str | No
             return "%"
         if match[5] is None:
             raise ValueError(f'unrecognized format() type specifier "{match[6]}"')
-        place = following if match[2] is None else int(match[2]) - 1
-        following = place + 1
-        if not 0 <= place < len(values):
+        at = following if match[2] is None else int(match[2]) - 1
+        following = at + 1
+        if not 0 <= at < len(values):
             raise ValueError("too few arguments for format()")
-        shown = _formatted(match[5], names[place], values[place])
+        shown = _formatted(match[5], names[at], values[at])
         width = int(match[4] or 0)
         return shown.ljust(width) if match[3] else shown.rjust(width)
 

@@ -92,7 +92,7 @@ def sql_type(type_: Type) -> SqlType:
         return sql_types.numeric(type_.precision, type_.scale)
     if type_.element is not None:
         return sql_types.array_of(sql_type(type_.element))
-    found = SQL_TYPES.get(type_.kind)
-    if found is None:
+    name = SQL_TYPES.get(type_.kind)
+    if name is None:
         raise TypeMismatch(f"SQL has no type for {type_}")
-    return found
+    return name

@@ -84,13 +84,13 @@ class JoinOrder:
                 joined = self.join(left, right)
                 if wanted not in self.best or joined.cost < self.best[wanted].cost:
                     self.best[wanted] = joined
-        found: list[JoinTree] = []
+        trees: list[JoinTree] = []
         rest = (1 << len(leaves)) - 1
         for relations in sorted(self.best, key=int.bit_count, reverse=True):
             if not relations & ~rest:
-                found.append(self.best[relations])
+                trees.append(self.best[relations])
                 rest &= ~relations
-        return found
+        return trees
 
     def _greedy(self, leaves: list[JoinTree]) -> list[JoinTree]:
         """Join the pair that costs least, until no two parts are connected."""
@@ -130,10 +130,10 @@ class JoinOrder:
 
     def _is_key(self, relation: int, columns: frozenset[Column]) -> bool:
         """Return whether no two rows of a relation are likely to have equal values in some columns; found once."""
-        place = ("key", relation, columns)
-        if place not in self._found:
-            self._found[place] = self.estimates.is_key(columns, self.graph.relations[relation])
-        return bool(self._found[place])
+        key = ("key", relation, columns)
+        if key not in self._found:
+            self._found[key] = self.estimates.is_key(columns, self.graph.relations[relation])
+        return bool(self._found[key])
 
     def _keys(self, left: JoinTree, right: JoinTree) -> list[KeyMembers]:
         pairs = zip(self.graph.members(left.relations), self.graph.members(right.relations), strict=True)
@@ -144,10 +144,10 @@ class JoinOrder:
         if side.left is None:
             number = side.relations.bit_length() - 1
             columns = frozenset(members[0] for members in keys)
-            place = ("arranged", number, columns)
-            if columns and place not in self._found:
-                self._found[place] = self.is_arranged(number, columns)
-            if columns and self._found[place]:
+            key = ("arranged", number, columns)
+            if columns and key not in self._found:
+                self._found[key] = self.is_arranged(number, columns)
+            if columns and self._found[key]:
                 return 0.0
         return side.rows
 
@@ -179,18 +179,18 @@ class JoinOrder:
         return min(sizes, default=None)
 
     def _table_rows(self, relation: int, columns: frozenset[Column]) -> float:
-        place = ("rows", relation, columns)
-        if place not in self._found:
+        key = ("rows", relation, columns)
+        if key not in self._found:
             node = self.graph.relations[relation]
-            self._found[place] = min(self.estimates.base_rows(column, node) for column in columns)
-        return float(self._found[place])
+            self._found[key] = min(self.estimates.base_rows(column, node) for column in columns)
+        return float(self._found[key])
 
     def _by_owner(self, groups: list[tuple[Column, ...]]) -> list[tuple[int, frozenset[Column]]]:
-        found: dict[int, set[Column]] = {}
+        owned: dict[int, set[Column]] = {}
         for group in groups:
             for column in group:
-                found.setdefault(self.graph.owner(column), set()).add(column)
-        return [(relation, frozenset(columns)) for relation, columns in found.items()]
+                owned.setdefault(self.graph.owner(column), set()).add(column)
+        return [(relation, frozenset(columns)) for relation, columns in owned.items()]
 
 
 def _parts(relations: int) -> list[int]:

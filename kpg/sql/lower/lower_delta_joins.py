@@ -110,15 +110,17 @@ def indexes_of(
     relation: LoweredRelation, wanted: set[frozenset[str]], alone: bool
 ) -> dict[frozenset[str], tuple[str, ...]]:
     """Return the key of the index that serves each of some sets of columns of a relation."""
-    found = {names: serving_key(relation, set(names)) for names in wanted}
-    missing = sorted((names for names in wanted if not found[names]), key=lambda names: (len(names), sorted(names)))
+    served = {names: serving_key(relation, set(names)) for names in wanted}
+    missing = sorted((names for names in wanted if not served[names]), key=lambda names: (len(names), sorted(names)))
     for names in missing:
-        inside = [other for other in missing if other < names and alone and found[other][: len(other)] == found[other]]
-        first = found[max(inside, key=len)] if inside else ()
-        found[names] = (*first, *sorted(names - set(first)))
+        inside = [
+            other for other in missing if other < names and alone and served[other][: len(other)] == served[other]
+        ]
+        first = served[max(inside, key=len)] if inside else ()
+        served[names] = (*first, *sorted(names - set(first)))
         if inside:
-            found[max(inside, key=len)] = found[names]
-    return found
+            served[max(inside, key=len)] = served[names]
+    return served
 
 
 def is_alone(lowering: RelationLowering) -> bool:

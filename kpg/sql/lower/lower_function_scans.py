@@ -86,7 +86,7 @@ class RowsOfFunction:
     def __call__(self, table: pa.Table) -> tuple[Any, pa.Table]:
         """Return the position of the row that each returned row came from, and the returned rows."""
         positions: list[int] = []
-        found: list[tuple[Any, ...]] = []
+        rows: list[tuple[Any, ...]] = []
         columns = [table.column(name).to_pylist() for name in self.arguments]
         for position in range(table.num_rows):
             values = [column[position] for column in columns]
@@ -94,10 +94,10 @@ class RowsOfFunction:
                 continue
             for number, row in enumerate(self.function.rows(*values), 1):
                 positions.append(position)
-                found.append((*row, number) if self.numbered else tuple(row))
+                rows.append((*row, number) if self.numbered else tuple(row))
         arrays: list[Any] = [table.column(name).take(pa.array(positions, pa.int64())) for name in self.kept]
         for at, (_, type_) in enumerate(self.returned):
-            arrays.append(pa.array([row[at] for row in found], type_.to_arrow()))
+            arrays.append(pa.array([row[at] for row in rows], type_.to_arrow()))
         return positions, pa.table(arrays, names=[*self.kept, *(name for name, _ in self.returned)])
 
 

@@ -89,10 +89,10 @@ def _constant_rows(lowering: RelationLowering, values: Values) -> LoweredRelatio
 
 def _constants(values: Values, at: int) -> list[Any]:
     """Return the values of one column; those of char have no trailing blanks, as the engine holds them."""
-    found = [row[at].value for row in values.rows if isinstance(row[at], Constant)]  # type: ignore[attr-defined]
+    constants = [row[at].value for row in values.rows if isinstance(row[at], Constant)]  # type: ignore[attr-defined]
     if values.columns[at].type.name == "character":
-        return [value if value is None else value.rstrip(" ") for value in found]
-    return found
+        return [value if value is None else value.rstrip(" ") for value in constants]
+    return constants
 
 
 def lower_project(lowering: RelationLowering, project: Project) -> LoweredRelation:

@@ -64,10 +64,10 @@ def _by_witness(planned: PlannedJoin) -> tuple[JoinSide, JoinSide]:
     columns = planned.columns_read(0)
     kept = own.keep(columns)
     witnesses = kept.with_rows(kept.rows.distinct())
-    found = PlannedJoin(planned.lowering, witnesses, planned.right, planned.keys, planned.rest).pairs
+    pairs = PlannedJoin(planned.lowering, witnesses, planned.right, planned.keys, planned.rest).pairs
     copies = {column: Column(f"{column.name} of pair", column.type) for column in columns}
-    values: dict[Column, Expression] = {copies[column]: found.reference(column) for column in columns}
-    right = found.select({**values, **{column: found.reference(column) for column in planned.right.names}})
+    values: dict[Column, Expression] = {copies[column]: pairs.reference(column) for column in columns}
+    right = pairs.select({**values, **{column: pairs.reference(column) for column in planned.right.names}})
     names = tuple(right.names[copies[column]] for column in columns)
     only = LoweredRelation(right.rows, {column: right.names[column] for column in planned.right.names})
     return JoinSide(own, tuple(own.names[column] for column in columns)), JoinSide(only, names)

@@ -113,7 +113,7 @@ class ChangeRules(DefinitionRules):
         if self.subquery_ahead():
             query = self.expression_tree()
             count = len(columns)
-            return [Assignment(column, query, place, count) for place, column in enumerate(columns)]
+            return [Assignment(column, query, position, count) for position, column in enumerate(columns)]
         self.accept("row")
         values = self.wrapped(lambda: self.commas(self.assigned_value))
         if len(columns) != len(values):
@@ -227,13 +227,13 @@ class ChangeRules(DefinitionRules):
         self.accept("with")
         if self.at_symbol("("):
             return self.options()
-        found: dict[str, str] = {}
+        options: dict[str, str] = {}
         while word := self.one_of("csv", "binary", "header", "delimiter", "null", "quote", "escape"):
             if word in ("csv", "binary"):
-                found["format"] = word
+                options["format"] = word
             elif word == "header":
-                found["header"] = "true"
+                options["header"] = "true"
             else:
                 self.accept("as")
-                found[word] = self.string_literal().this
-        return found
+                options[word] = self.string_literal().this
+        return options

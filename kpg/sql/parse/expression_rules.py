@@ -212,15 +212,15 @@ class ExpressionRules(PrimaryRules):
         """Parse [NOT] BETWEEN, IN, LIKE, ILIKE or SIMILAR TO."""
         negate = self.accept("not")
         if self.accept("between"):
-            found = self.between(left)
+            predicate = self.between(left)
         elif self.accept("in"):
-            found = self.in_list(left)
+            predicate = self.in_list(left)
         elif self.accept("similar"):
             self.expect("to")
-            found = self.pattern(exp.SimilarTo, left)
+            predicate = self.pattern(exp.SimilarTo, left)
         else:
-            found = self.pattern(exp.ILike if self.one_of("like", "ilike") == "ilike" else exp.Like, left)
-        return exp.Not(this=found) if negate else found
+            predicate = self.pattern(exp.ILike if self.one_of("like", "ilike") == "ilike" else exp.Like, left)
+        return exp.Not(this=predicate) if negate else predicate
 
     def between(self, left: exp.Expr) -> exp.Expr:
         """Parse the bounds of BETWEEN."""
@@ -239,7 +239,7 @@ class ExpressionRules(PrimaryRules):
     def pattern(self, kind: type[exp.Expr], left: exp.Expr) -> exp.Expr:
         """Parse the pattern of LIKE and SIMILAR TO, and its escape character."""
         quantified = None if kind is exp.SimilarTo else self.quantifier()
-        found = kind(this=left, expression=quantified or self.parse_expression(RANGE + 1))
+        match = kind(this=left, expression=quantified or self.parse_expression(RANGE + 1))
         if quantified is None and self.accept("escape"):
-            return exp.Escape(this=found, expression=self.parse_expression(RANGE + 1))
-        return found
+            return exp.Escape(this=match, expression=self.parse_expression(RANGE + 1))
+        return match

@@ -39,10 +39,10 @@ class FromRules(PrimaryRules):
 
     def joins(self) -> list[exp.Expr]:
         """Parse the joins that follow an item."""
-        found: list[exp.Expr] = []
+        joins: list[exp.Expr] = []
         while (join := self.join()) is not None:
-            found.append(join)
-        return found
+            joins.append(join)
+        return joins
 
     def join(self) -> exp.Join | None:
         """Parse one join; None if there is none."""

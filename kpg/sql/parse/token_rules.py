@@ -59,13 +59,13 @@ class TokenRules(PostgresParser):
 
     def unexpected(self, wanted: str | None = None) -> NoReturn:
         """Raise the error of a token that no rule accepts here."""
-        found = (
+        what = (
             f"syntax error at or near {self.span(self._curr).text()!r}"
             if self._curr
             else "syntax error at end of input"
         )
         raise sql_failure(
-            ParseError, found, self.span(self._curr), "42601", hint=f"Expected {wanted}." if wanted else None
+            ParseError, what, self.span(self._curr), "42601", hint=f"Expected {wanted}." if wanted else None
         )
 
     def unsupported(self, what: str, start: int | None = None) -> NotSupported:

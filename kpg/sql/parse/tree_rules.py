@@ -70,12 +70,12 @@ class TreeRules(QueryRules):
 
     def options(self) -> dict[str, str]:
         """Parse (name [=] value, …); an option without a value is "true"."""
-        found: dict[str, str] = {}
+        options: dict[str, str] = {}
         for name, value in self.wrapped(lambda: self.commas(self.option)):
-            if name in found:
+            if name in options:
                 self.raise_error(f"the option {name} is given twice", self._prev)
-            found[name] = value
-        return found
+            options[name] = value
+        return options
 
     def option(self) -> tuple[str, str]:
         """Parse one option."""

@@ -58,8 +58,8 @@ class ScalarReplacement:
 
     def scalar(self, scalar: Scalar, depth: int = 0) -> Scalar:
         """Return a scalar with replacements."""
-        found = self.function(scalar, depth)
-        return self.parts(scalar, depth) if found is None else found
+        replacement = self.function(scalar, depth)
+        return self.parts(scalar, depth) if replacement is None else replacement
 
     def relation(self, relation: BoundRelation, depth: int) -> BoundRelation:
         """Return a relation with replacements; the same one if there are none."""

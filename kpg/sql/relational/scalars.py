@@ -196,10 +196,10 @@ def part_names(kind: type[Scalar]) -> tuple[str, ...]:
 
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
     """Return the direct parts of a scalar. Subqueries are no part of it, except the condition of `AnyRow`."""
-    found: list[Scalar] = []
+    collected: list[Scalar] = []
     for name in part_names(type(scalar)):
-        _collect(getattr(scalar, name), found)
-    return tuple(found)
+        _collect(getattr(scalar, name), collected)
+    return tuple(collected)
 
 
 def _collect(value: Any, into: list[Scalar]) -> None:

@@ -117,8 +117,8 @@ class ColumnPruner:
 
     def _kept(self, node: BoundRelation) -> BoundRelation:
         """Return a node with exactly the columns that are read."""
-        found = self.pruned(node)
-        return keep(found, (column for column in node.columns if column in self.needed[node]))
+        pruned = self.pruned(node)
+        return keep(pruned, (column for column in node.columns if column in self.needed[node]))
 
     def _pruned(self, node: BoundRelation) -> BoundRelation:
         own = self.needed[node]

@@ -190,10 +190,10 @@ class DependencePusher:
     def _project_with_defaults(self, node: Project, inner: UnnestedRelation) -> UnnestedRelation:
         """Return computed columns of a relation with defaults: their defaults are computed as well."""
         assert inner.defaults is not None and not inner.pending
-        found = {column: entry.found for column, entry in inner.defaults.items()}
+        values = {column: entry.found for column, entry in inner.defaults.items()}
         absent = {column: entry.default for column, entry in inner.defaults.items()}
         defaults = {
-            column: DefaultedColumn(substitute(inner.replaced(value), found), folded_null(substitute(value, absent)))
+            column: DefaultedColumn(substitute(inner.replaced(value), values), folded_null(substitute(value, absent)))
             for column, value in zip(node.columns, node.values, strict=True)
         }
         return UnnestedRelation(inner.relation, inner.bound, (), defaults)
@@ -226,8 +226,8 @@ class DependencePusher:
             zero = Constant(0 if counts else None, type=column.type)
             held[column] = copy_of(column) if counts else column
             defaults[column] = DefaultedColumn(value_of(held[column]), zero)
-        found = tuple(held[column] for column in own)
-        return UnnestedRelation(Aggregate((*keys, *found), inner.relation, keys, calls), inner.bound, (), defaults)
+        aggregates = tuple(held[column] for column in own)
+        return UnnestedRelation(Aggregate((*keys, *aggregates), inner.relation, keys, calls), inner.bound, (), defaults)
 
     # Two inputs
 

@@ -36,14 +36,14 @@ _kept: OrderedDict[int, KeptRewrite] = OrderedDict()
 
 def rewritten(query: Query, facts: QueryFacts) -> Query:
     """Return a query after all rewrites; the rewrites of an earlier call if they still hold."""
-    place = id(query.relation)
-    kept = _kept.get(place)
+    key = id(query.relation)
+    kept = _kept.get(key)
     if kept is not None and all(known(facts.of(name)) == fact for name, fact in kept.facts.items()):
         return Query(kept.result, query.names, query.order)
     result = rewrite_query(query, facts)
     asked = {name: known(fact) for name, fact in facts.found.items()}
-    _kept[place] = KeptRewrite(query.relation, asked, result.relation)
-    _kept.move_to_end(place)
+    _kept[key] = KeptRewrite(query.relation, asked, result.relation)
+    _kept.move_to_end(key)
     if len(_kept) > MAX_KEPT_QUERIES:
         _kept.popitem(last=False)
     return result

@@ -69,10 +69,10 @@ class QueryFacts:
 
     def of(self, source: str) -> SourceFacts:
         """Return the facts about a source."""
-        found = self.found.get(source)
-        if found is None:
-            found = self.found[source] = self.sources.get(source, NO_FACTS)
-        return found
+        facts = self.found.get(source)
+        if facts is None:
+            facts = self.found[source] = self.sources.get(source, NO_FACTS)
+        return facts
 
     def not_null(self, relation: BoundRelation) -> frozenset[Column]:
         """Return the columns of a relation that never hold null."""

@@ -63,8 +63,8 @@ class UnnestedRelation:
 
 def replace_scalars(scalar: Scalar, values: Mapping[Scalar, Scalar]) -> Scalar:
     """Return a scalar in which some scalars are replaced by others."""
-    found = values.get(scalar)
-    return found if found is not None else map_parts(scalar, lambda part: replace_scalars(part, values))
+    replacement = values.get(scalar)
+    return replacement if replacement is not None else map_parts(scalar, lambda part: replace_scalars(part, values))
 
 
 def with_terms(unnested: UnnestedRelation, terms: Iterable[Scalar], outer: frozenset[Column]) -> UnnestedRelation:
@@ -122,14 +122,14 @@ def marked(unnested: UnnestedRelation) -> tuple[BoundRelation, dict[Column, Scal
     """
     assert unnested.defaults is not None
     values: dict[Column, Scalar] = {column: value_of(column) for column in unnested.bound.values()}
-    found = Column("found", BOOLEAN)
-    missing = IsNull(value_of(found), type=BOOLEAN)
+    marker = Column("found", BOOLEAN)
+    missing = IsNull(value_of(marker), type=BOOLEAN)
     for column, entry in unnested.defaults.items():
         given = Case(((missing, entry.default),), entry.found, type=column.type)
         values[column] = entry.found if is_null(entry.default) else given
     if all(is_null(entry.default) for entry in unnested.defaults.values()):
         return unnested.relation, values
-    return extend(unnested.relation, {found: TRUE}), values
+    return extend(unnested.relation, {marker: TRUE}), values
 
 
 def is_null(scalar: Scalar) -> bool:
@@ -139,6 +139,6 @@ def is_null(scalar: Scalar) -> bool:
 
 def folded_null(scalar: Scalar) -> Scalar:
     """Return the constant null for a scalar that is null because a strict operator has a null argument."""
-    found = map_parts(scalar, folded_null)
-    strict = isinstance(found, Cast) or (isinstance(found, ScalarCall) and found.function.name in STRICT_OPERATORS)
-    return Constant(None, type=found.type) if strict and any(map(is_null, parts(found))) else found
+    folded = map_parts(scalar, folded_null)
+    strict = isinstance(folded, Cast) or (isinstance(folded, ScalarCall) and folded.function.name in STRICT_OPERATORS)
+    return Constant(None, type=folded.type) if strict and any(map(is_null, parts(folded))) else folded

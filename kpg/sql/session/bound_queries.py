@@ -49,8 +49,8 @@ class RecordingCatalog:
 
     def entry(self, name: str) -> CatalogEntry | None:
         """Return the entry of a name, None if there is none."""
-        found = self.entries[name] = self.catalog.entry(name)
-        return found
+        entry = self.entries[name] = self.catalog.entry(name)
+        return entry
 
     def sequence(self, name: str) -> SequenceEntry | None:
         """Return a sequence, None if there is none of that name."""

@@ -136,12 +136,12 @@ def read_escaped(path: str, names: list[str], options: CopyOptions) -> pa.Table:
     row: list[str | None] = []
     at = 0
     while at < len(content):
-        found = field.match(content, at)
-        if found is None:
+        match = field.match(content, at)
+        if match is None:
             raise pa.ArrowInvalid(f"CSV parse error: Row #{len(rows) + 1}: a quoted field has no end.")
-        quoted, plain, end = found.groups()
+        quoted, plain, end = match.groups()
         row.append(escaped.sub(r"\1", quoted) if quoted is not None else None if plain == options.null else plain)
-        at = found.end()
+        at = match.end()
         if end != options.delimiter:
             rows.append(row)
             row = []
@@ -164,9 +164,9 @@ def unescaped(column: Any) -> Any:
     return pa.chunked_array([pa.array(texts, pa.string()).take(encoded.indices)])
 
 
-def unescape(found: re.Match[str]) -> str:
+def unescape(escape: re.Match[str]) -> str:
     """Return what an escape stands for."""
-    text = found.group(1)
+    text = escape.group(1)
     if text[0] == "x" and len(text) > 1:
         return chr(int(text[1:], 16))
     if text[0] in "01234567":

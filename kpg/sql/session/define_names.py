@@ -152,9 +152,9 @@ def require_replaceable(catalog: DatabaseCatalog, statement: CreateView) -> None
 
 def all_readers(catalog: DatabaseCatalog, name: str) -> list[str]:
     """Return the views that depend on a name, directly or by others, readers first."""
-    found: list[str] = []
-    collect_dependents(catalog, name, found)
-    return found[:-1]
+    readers: list[str] = []
+    collect_dependents(catalog, name, readers)
+    return readers[:-1]
 
 
 def create(catalog: DatabaseCatalog, statement: AnyStatement) -> None:

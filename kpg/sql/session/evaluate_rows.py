@@ -86,8 +86,8 @@ def chosen_columns(relation: Project) -> list[int] | None:
     """Return the positions of the different columns that a projection chooses; None if it computes something."""
     positions = {column: at for at, column in enumerate(relation.input.columns)}
     chosen = [positions.get(value.column) for value in relation.values if isinstance(value, ColumnValue)]
-    found = [at for at in chosen if at is not None]
-    return found if len(found) == len(set(found)) == len(relation.values) else None
+    present = [at for at in chosen if at is not None]
+    return present if len(present) == len(set(present)) == len(relation.values) else None
 
 
 def has_subquery(scalars: Iterable[Scalar]) -> bool:

@@ -118,10 +118,10 @@ def matching_rows(
     if db.sealed is None:
         db.advance()
     schema = db.inputs[scan.source].schema.select(scan.fields)
-    found = lookup.arrangement.lookup_many([lookup.key], as_of=as_of).select(list(scan.fields))
-    if not found.num_rows or is_only_key(scan, relation.condition, lookup):
-        return found, schema
+    rows = lookup.arrangement.lookup_many([lookup.key], as_of=as_of).select(list(scan.fields))
+    if not rows.num_rows or is_only_key(scan, relation.condition, lookup):
+        return rows, schema
     columns: tuple[Column, ...] = scan.columns
-    results, _ = evaluate_scalars(db, [relation.condition], columns, found, schema)
+    results, _ = evaluate_scalars(db, [relation.condition], columns, rows, schema)
     condition: Any = results.column(0)
-    return found.filter(pc.fill_null(condition, False)), schema
+    return rows.filter(pc.fill_null(condition, False)), schema

@@ -73,7 +73,7 @@ class SqlTransaction:
         """Return the sum of the changes of a table."""
         changes = self.changes[entry.name]
         schema = self._schema(entry)
-        inserted, removed = [each.inserted for each in changes], [each.removed for each in changes]
+        inserted, removed = [change.inserted for change in changes], [change.removed for change in changes]
         table, counts = sum_rows(schema, inserted, removed, self._db.symbols)
         return TableWrite(entry, repeat(table, -counts), repeat(table, counts))
 

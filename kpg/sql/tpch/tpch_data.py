@@ -77,8 +77,8 @@ def generate(scale_factor: float, directory: Path) -> None:
 def generator() -> str:
     """Return the path of the program that makes the data."""
     for directory in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
-        if found := shutil.which("tpchgen-cli", path=directory):
-            return found
-    if found := shutil.which("tpchgen-cli"):
-        return found
+        if path := shutil.which("tpchgen-cli", path=directory):
+            return path
+    if path := shutil.which("tpchgen-cli"):
+        return path
     raise Unavailable("data of TPC-H needs the program tpchgen-cli", hint="pip install 'kpg[bench]'")

@@ -22,5 +22,5 @@ def query_text(number: int) -> str:
 def columns_read(number: int) -> dict[str, tuple[str, ...]]:
     """Return the tables that a query reads, with the columns that it reads of each, in the order of the table."""
     names = set(NAME.findall(query_text(number)))
-    found = {table: tuple(column for column in columns if column in names) for table, columns in COLUMNS.items()}
-    return {table: columns for table, columns in found.items() if columns}
+    columns_of = {table: tuple(column for column in columns if column in names) for table, columns in COLUMNS.items()}
+    return {table: columns for table, columns in columns_of.items() if columns}

@@ -29,7 +29,7 @@ MEANINGFUL = {
     "regexp_split_to_table": (None, [",", "\\s+", "[aeiou]", "x*"], ["", "i"]),
     "string_to_table": (None, [",", " ", "a"], ["", "b", "abc"]),
 }
-OF_ARRAYS = ("array_agg",)  # arrays of several dimensions, which kpg does not have
+OF_ARRAYS = ("array_agg", "percentile_cont", "percentile_disc")  # kpg does not have those of arrays
 STEPS = ["1 day", "12:00:00", "1 month", "-1 day", "0"]
 ENTRIES = [
     pytest.param(entry, id=f"{entry.name}({', '.join(map(str, entry.parameters))})")
@@ -52,9 +52,9 @@ def concrete(parameters: tuple[SqlType, ...], rng: random.Random) -> list[SqlTyp
     return [chosen.get(p.name, p) if p in (NUMERIC, *parameters) else p for p in parameters]
 
 
-def row_argument(name: str, place: int, type_: SqlType, rng: random.Random) -> str:
+def row_argument(name: str, position: int, type_: SqlType, rng: random.Random) -> str:
     """Return the text of an argument that is not null."""
-    choices = MEANINGFUL[name][place] if name in MEANINGFUL else None
+    choices = MEANINGFUL[name][position] if name in MEANINGFUL else None
     if name == "generate_series":
         moments = ["2024-01-30 00:00:00", "2024-02-02 12:00:00", "2024-03-01 00:00:00"]
         choices = STEPS if type_.name == "interval" else moments if type_.name.startswith("timestamp") else SMALL
@@ -69,10 +69,10 @@ def rows_of(entry, types: list[SqlType], texts: list[str]) -> Outcome:
     returned = entry.returns(argument_types_of(entry.parameters, types))
     values = [read_literal(text, type_)[0] for text, type_ in zip(texts, types, strict=True)]
     try:
-        found = list(entry.rows(*values))
+        rows = list(entry.rows(*values))
     except ValueError as error:
         return Outcome(None, state_of_reason(str(error)))
-    return Outcome("".join(f"({''.join(map(shown_value, row, returned))})" for row in found))
+    return Outcome("".join(f"({''.join(map(shown_value, row, returned))})" for row in rows))
 
 
 def shown_value(value, type_: SqlType) -> str:
@@ -86,13 +86,13 @@ def test_a_function_of_rows_returns_the_rows_of_postgresql(judging, entry):
     wrong = []
     for _ in range(CALLS):
         types = concrete(entry.parameters, rng)
-        texts = [row_argument(entry.name, place, type_, rng) for place, type_ in enumerate(types)]
+        texts = [row_argument(entry.name, position, type_, rng) for position, type_ in enumerate(types)]
         names = ["a", "b"][: len(entry.returns(types))]
-        each = " || ".join(f"COALESCE('<' || {name}::text || '>', '~')" for name in names)
+        row = " || ".join(f"COALESCE('<' || {name}::text || '>', '~')" for name in names)
         call = f"{entry.name}({', '.join(map(literal, texts, types))})"
         rows = f"{call} WITH ORDINALITY AS f({', '.join(names)}, n)"
         (theirs,) = judge(
-            judging, [f"(SELECT COALESCE(string_agg('(' || {each} || ')', '' ORDER BY n), '') FROM {rows})"]
+            judging, [f"(SELECT COALESCE(string_agg('(' || {row} || ')', '' ORDER BY n), '') FROM {rows})"]
         )
         ours = rows_of(entry, types, texts)
         if ours != theirs:
@@ -138,8 +138,8 @@ def test_aggregates_resolve_as_in_postgresql(judging):
     wrong = []
     for (entry, types), outcome in zip(calls, theirs, strict=True):
         try:
-            found = resolve_aggregate(entry.name, types)
-            ours = Outcome(shown(replace(found.function.result_type(found.argument_types), length=None)))
+            resolution = resolve_aggregate(entry.name, types)
+            ours = Outcome(shown(replace(resolution.function.result_type(resolution.argument_types), length=None)))
         except KpgError as error:
             ours = Outcome(None, error.sqlstate)
         if ours != outcome and not (UNKNOWN in types and "42725" in (ours.state, outcome.state)):

@@ -15,7 +15,7 @@ SET_OPERATORS = ["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "
 def set_operations(draw: st.DrawFn) -> str:
     """Generate two or three queries with columns of the same kinds, combined in any grouping."""
     kinds = draw(st.lists(st.sampled_from(["int", "numeric", "text", "bool", "date"]), min_size=1, max_size=2))
-    terms = [draw(terms_of(kinds, f"j{place}")) for place in range(draw(st.integers(2, 3)))]
+    terms = [draw(terms_of(kinds, f"j{number}")) for number in range(draw(st.integers(2, 3)))]
     operators = [draw(st.sampled_from(SET_OPERATORS)) for _ in terms[1:]]
     text = terms[0]
     for operator, term in zip(operators, terms[1:], strict=True):
@@ -52,7 +52,7 @@ def ordered_queries(draw: st.DrawFn) -> str:
 @st.composite
 def total_orders(draw: st.DrawFn, columns: int) -> str:
     """Generate an order by all output columns, in any direction."""
-    names = draw(st.permutations([f"c{place}" for place in range(columns)]))
+    names = draw(st.permutations([f"c{number}" for number in range(columns)]))
     directions = ["", " ASC", " DESC", " NULLS FIRST", " DESC NULLS LAST"]
     return ", ".join(name + draw(st.sampled_from(directions)) for name in names)
 
@@ -63,7 +63,7 @@ def distinct_on(draw: st.DrawFn) -> str:
     source = draw(items("j0"))
     key = draw(st.sampled_from(source.scope))
     columns = [key, *draw(select_lists(source.scope))]
-    rest = ", ".join(f"c{place}" for place in range(1, len(columns)))
+    rest = ", ".join(f"c{number}" for number in range(1, len(columns)))
     return f"SELECT DISTINCT ON ({key.sql}) {listed(columns)} FROM {source.sql} ORDER BY {key.sql}, {rest}"
 
 
@@ -115,5 +115,5 @@ def recursive_queries(draw: st.DrawFn) -> str:
     """Generate WITH RECURSIVE over the edges of a graph."""
     shape = draw(st.sampled_from(RECURSIONS))
     edges = [Column("e.a", "int"), Column("e.b", "int")]
-    found = [Column("x" if "{o}" in shape and " q(y)" not in shape else "y", "int")]
-    return shape.format(c=draw(conditions(edges, 1)), o=draw(conditions(found, 1)))
+    scope = [Column("x" if "{o}" in shape and " q(y)" not in shape else "y", "int")]
+    return shape.format(c=draw(conditions(edges, 1)), o=draw(conditions(scope, 1)))

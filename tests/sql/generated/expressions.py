@@ -100,9 +100,9 @@ def select_lists(draw: st.DrawFn, scope: Scope, min_size: int = 1, max_size: int
 
 def listed(columns: Sequence[Column]) -> str:
     """Return a select list with names c0, c1, …"""
-    return ", ".join(f"{column.sql} AS c{place}" for place, column in enumerate(columns))
+    return ", ".join(f"{column.sql} AS c{number}" for number, column in enumerate(columns))
 
 
 def outputs(columns: Sequence[Column], alias: str) -> list[Column]:
     """Return the columns that a query with this select list has, for a query around it."""
-    return [Column(f"{alias}.c{place}", column.kind) for place, column in enumerate(columns)]
+    return [Column(f"{alias}.c{number}", column.kind) for number, column in enumerate(columns)]

@@ -47,9 +47,9 @@ def columns(source: Source, kind: str) -> st.SearchStrategy[str]:
 
     PostgreSQL computes expressions of constants before it sees a row, and would fail without any row.
     """
-    found = [column.sql for column in source.scope if column.kind == kind]
+    texts = [column.sql for column in source.scope if column.kind == kind]
     integers = [CASTS[kind].format(column.sql) for column in source.scope if column.kind == "int"]
-    return st.sampled_from(found or integers)
+    return st.sampled_from(texts or integers)
 
 
 @st.composite
@@ -57,6 +57,6 @@ def failing_queries(draw: st.DrawFn) -> str:
     """Generate a query that fails on rows with certain values."""
     source = draw(tables("j0"))
     fails = completed(draw, draw(st.sampled_from(FAILING)), {kind: columns(source, kind) for kind in CASTS})
-    place = draw(st.sampled_from(PLACES))
-    value = completed(draw, place, {"fails": st.just(fails), "bool": conditions(source.scope, 1)})
+    clause = draw(st.sampled_from(PLACES))
+    value = completed(draw, clause, {"fails": st.just(fails), "bool": conditions(source.scope, 1)})
     return f"SELECT {value} AS c0 FROM {source.sql} WHERE {draw(conditions(source.scope, 1))}"

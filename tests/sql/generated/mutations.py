@@ -27,16 +27,16 @@ def damaged(draw: st.DrawFn, statements: st.SearchStrategy[str]) -> str:
     """Generate a valid statement with one or two changes; it may still be valid."""
     text = words(draw(statements))
     for _ in range(draw(st.integers(1, 2))):
-        place = draw(st.integers(0, len(text) - 1))
+        at = draw(st.integers(0, len(text) - 1))
         change = draw(st.sampled_from(["drop", "replace", "replace", "replace", "double", "swap", "other"]))
         if change == "drop" and len(text) > 1:
-            del text[place]
+            del text[at]
         elif change == "double":
-            text.insert(place, text[place])
-        elif change == "swap" and place + 1 < len(text):
-            text[place], text[place + 1] = text[place + 1], text[place]
+            text.insert(at, text[at])
+        elif change == "swap" and at + 1 < len(text):
+            text[at], text[at + 1] = text[at + 1], text[at]
         elif change == "other":
-            text[place] = draw(st.sampled_from(text))
+            text[at] = draw(st.sampled_from(text))
         else:
-            text[place] = draw(st.sampled_from(REPLACEMENTS))
+            text[at] = draw(st.sampled_from(REPLACEMENTS))
     return " ".join(text)

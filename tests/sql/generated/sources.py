@@ -77,8 +77,8 @@ def inequalities(draw: st.DrawFn, left: Scope, right: Scope) -> str:
 def joins(draw: st.DrawFn, prefix: str = "j", max_size: int = 3) -> Source:
     """Generate a tree of joins; `prefix` begins all aliases."""
     source = draw(items(f"{prefix}0"))
-    for place in range(1, draw(st.integers(2, max_size))):
-        source = draw(joined(source, draw(items(f"{prefix}{place}"))))
+    for number in range(1, draw(st.integers(2, max_size))):
+        source = draw(joined(source, draw(items(f"{prefix}{number}"))))
     return source
 
 

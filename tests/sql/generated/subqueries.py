@@ -109,13 +109,13 @@ def subqueries_of_groups(draw: st.DrawFn) -> str:
     source = draw(tables("j0"))
     key = draw(st.sampled_from(source.scope))
     total = draw(aggregates(source.scope, "int"))
-    place = draw(st.sampled_from(["having", "select", "argument"]))
+    clause = draw(st.sampled_from(["having", "select", "argument"]))
     group = f"FROM {source.sql} GROUP BY {key.sql}"
-    if place == "having":
+    if clause == "having":
         compared = st.builds("{} >= ({})".format, st.just(total.sql), scalar_subqueries([key], "int", 0))
         condition = draw(st.one_of(subquery_conditions([key], 0), compared))
         return f"SELECT {listed([key, total])} {group} HAVING {condition}"
-    if place == "select":
+    if clause == "select":
         value = f"({draw(scalar_subqueries([key], 'int', 0))})"
         return f"SELECT {listed([key, Column(value, 'int'), total])} {group}"
     argument = f"sum(({draw(scalar_subqueries(source.scope, 'int', 0))}))"
@@ -156,7 +156,7 @@ def first_rows(draw: st.DrawFn, outer: Scope) -> Source:
     """Generate the first rows of a table for each outer row, with a total order."""
     inner = draw(tables("j1i"))
     order = draw(st.permutations([column.sql for column in inner.scope]))
-    columns = ", ".join(f"{column.sql} AS c{place}" for place, column in enumerate(inner.scope))
+    columns = ", ".join(f"{column.sql} AS c{number}" for number, column in enumerate(inner.scope))
     where = draw(inner_conditions(inner, outer, 0, "j1q"))
     text = f"(SELECT {columns} FROM {inner.sql} WHERE {where} ORDER BY {', '.join(order)} LIMIT 2) AS j1"
-    return Source(text, [Column(f"j1.c{place}", column.kind) for place, column in enumerate(inner.scope)])
+    return Source(text, [Column(f"j1.c{number}", column.kind) for number, column in enumerate(inner.scope)])

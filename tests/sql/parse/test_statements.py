@@ -82,9 +82,9 @@ def test_update_and_delete_have_sources():
     ("SUBSCRIBE (SELECT a FROM t) AS OF :e", True, False, ":e", None),
 ])  # fmt: skip
 def test_subscribe_has_options_and_epochs(text, snapshot, progress, as_of, up_to):
-    found = one(text)
-    epochs = [epoch and epoch.text for epoch in (found.as_of, found.up_to)]
-    assert (found.snapshot, found.progress, *epochs) == (snapshot, progress, as_of, up_to)
+    statement = one(text)
+    epochs = [epoch and epoch.text for epoch in (statement.as_of, statement.up_to)]
+    assert (statement.snapshot, statement.progress, *epochs) == (snapshot, progress, as_of, up_to)
 
 
 def test_as_of_is_a_clause_and_of_may_be_a_label():

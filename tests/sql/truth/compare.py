@@ -37,18 +37,22 @@ def difference(expected: Sequence[Row], actual: Sequence[Row], types: Sequence[s
 def lost_digits(expected: Sequence[Row], actual: Sequence[Row], types: Sequence[str]) -> list[str]:
     """Return the columns of numerics with fewer digits after the point than PostgreSQL has."""
     lines = []
-    for place, kind in enumerate(types):
+    for position, kind in enumerate(types):
         if kind.partition("(")[0] == "numeric":
-            theirs, ours = (scales(rows, place) for rows in (expected, actual))
+            theirs, ours = (scales(rows, position) for rows in (expected, actual))
             if theirs and ours and min(ours) < max(theirs):
-                lines.append(f"column {place}: PostgreSQL has a scale of {max(theirs)}, kpg of {min(ours)}")
+                lines.append(f"column {position}: PostgreSQL has a scale of {max(theirs)}, kpg of {min(ours)}")
     return lines
 
 
-def scales(rows: Sequence[Row], place: int) -> set[int]:
+def scales(rows: Sequence[Row], position: int) -> set[int]:
     """Return the scales of the numerics in a column that are no quotients."""
-    exponents = [(row[place], row[place].as_tuple().exponent) for row in rows if isinstance(row[place], Decimal)]
-    return {-found for value, found in exponents if isinstance(found, int) and not is_quotient(value, -found)}
+    exponents = [
+        (row[position], row[position].as_tuple().exponent) for row in rows if isinstance(row[position], Decimal)
+    ]
+    return {
+        -exponent for value, exponent in exponents if isinstance(exponent, int) and not is_quotient(value, -exponent)
+    }
 
 
 Inexact = tuple[tuple[float, float], ...]  # numbers with their absolute tolerances

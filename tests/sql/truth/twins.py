@@ -78,9 +78,9 @@ class Twins:
         expected = self.postgres.rows(query)
         actual = self.kpg(query)
         assert not isinstance(actual, Refusal), f"kpg refuses {query}\n{actual.message}"
-        for place, (theirs, ours) in enumerate(zip(expected.rows, actual, strict=True)):
+        for position, (theirs, ours) in enumerate(zip(expected.rows, actual, strict=True)):
             differs = difference([theirs], [ours], expected.types)
-            assert differs is None, f"{query}\nrow {place}: {differs}"
+            assert differs is None, f"{query}\nrow {position}: {differs}"
 
     def kpg(self, statement: str) -> list[Row] | Refusal:
         """Run a statement in kpg."""
