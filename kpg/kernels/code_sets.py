@@ -114,12 +114,12 @@ def expand_ranges(low, high, lefts, rights):
 
 
 @jit
-def move_columns(codes, source, target, mask, out):
+def move_columns(codes, source, target, masks, out):
     """Write codes made of columns of other codes: the bits at `source` move to `target`."""
     for i in range(codes.shape[0]):
         moved = np.int64(0)
         for column in range(source.shape[0]):
-            moved |= ((codes[i] >> source[column]) & mask) << target[column]
+            moved |= ((codes[i] >> source[column]) & masks[column]) << target[column]
         out[i] = moved
 
 
@@ -156,6 +156,6 @@ def examples() -> Iterator[Example]:
     yield read_levels, (COLUMN, COLUMN, NUMBER, COLUMN, COLUMN)
     yield write_levels, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
     yield expand_ranges, (COLUMN, COLUMN, COLUMN, COLUMN)
-    yield move_columns, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)
+    yield move_columns, (COLUMN, COLUMN, COLUMN, COLUMN, COLUMN)
     yield bitmap_members, (COLUMN, NUMBER, COLUMN)
     yield decode_column, (COLUMN, NUMBER, NUMBER, COLUMN, COLUMN)

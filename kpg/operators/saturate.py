@@ -22,9 +22,10 @@ from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import InsertOnly
 from kpg.operators.sealed_input import push
-from kpg.seminaive.insert_only import InsertOnlyFixpoint, NewRows
+from kpg.seminaive.insert_only import InsertOnlyFixpoint
 from kpg.seminaive.maintained import MaintainedFixpoint, RowChange
 from kpg.seminaive.recursion_rules import RuleSystem
+from kpg.seminaive.stored_relations import NewRows
 from kpg.trace.batcher import Batcher
 
 
@@ -35,6 +36,7 @@ class Saturate(Operator):
 
     def __init__(self, system: RuleSystem, schemas: list[Schema]) -> None:
         super().__init__(f"saturate {system.name}")
+        self.system = system
         self.schemas = schemas  # of each relation
         self.fixpoint = InsertOnlyFixpoint(system) if system.insert_only else MaintainedFixpoint(system)
         self.batchers = [Batcher(arity, 1) for arity in system.arities]
@@ -99,8 +101,8 @@ class Saturate(Operator):
                     yield schema, Updates(rows, constant((0,)), constant((1,)), False)
 
     def release(self) -> None:
-        self.fixpoint = type(self.fixpoint)(self.fixpoint.system)
-        self.batchers = [Batcher(arity, 1) for arity in self.fixpoint.system.arities]
+        self.fixpoint = type(self.fixpoint)(self.system)
+        self.batchers = [Batcher(arity, 1) for arity in self.system.arities]
 
 
 def rows_at(updates: Updates, time: int) -> RowChange | None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.seminaive.row_codes import CodeLayout
+from kpg.seminaive.code_layout import CodeLayout, RowLayout
 
 FEW_CHANGED_ROWS = 64  # up to this many changed rows, the table of starts is adjusted row by row, else rebuilt
 SHORT_RUN_ROWS = 1 << 14  # runs up to this length are changed in place
@@ -29,10 +29,10 @@ MAX_ADDRESSED_KEYS = 1 << 24  # up to this number of possible keys, a table of s
 class CodeRun:
     """Sorted codes of the index's columns, and the start of each key."""
 
-    def __init__(self, codes: Ints, layout: CodeLayout, keys: int) -> None:
+    def __init__(self, codes: Ints, layout: RowLayout, keys: int) -> None:
         self._layout = layout
         self._keys = keys
-        self._value_bits = layout.bits * (layout.arity - keys)
+        self._value_bits = layout.value_bits(keys)
         self._build(codes)
 
     def _build(self, codes: Ints) -> None:
@@ -40,7 +40,7 @@ class CodeRun:
         self._removed: Ints = codes[:0]  # sorted
         self._starts: Ints | None = None
         self._projections: dict[tuple[tuple[int, int], ...], Ints] = {}
-        key_space = 1 << (self._layout.bits * self._keys)
+        key_space = 1 << (self._layout.width - self._value_bits)
         if self._keys and key_space <= min(MAX_ADDRESSED_KEYS, 16 * len(codes) + 1024):
             self._starts = np.searchsorted(codes, np.arange(key_space + 1) << self._value_bits)
 
@@ -106,16 +106,16 @@ class CodeRun:
     def projection(self, moves: tuple[tuple[int, int], ...]) -> Ints:
         """Return some columns of all rows, moved to other bits. The result is cached."""
         if moves not in self._projections:
-            self._projections[moves] = self._layout.rearrange(self.codes, list(moves))
+            self._projections[moves] = self._layout.rearrange(self.codes, moves)
         return self._projections[moves]
 
 
 class CodeIndex:
     """The rows of one relation by key."""
 
-    def __init__(self, source: CodeLayout, columns: tuple[int, ...], keys: int) -> None:
+    def __init__(self, source: RowLayout, columns: tuple[int, ...], keys: int) -> None:
         self.columns = columns
-        self.layout = CodeLayout(source.bits, len(columns))
+        self.layout = source.selection(columns, keys)
         self.keys = keys
         self.runs: list[CodeRun] = []
         self._source = source
@@ -153,7 +153,9 @@ class CodeIndex:
             run.purge_removed()
 
     def _rearrange(self, codes: Ints) -> Ints:
-        return self._source.rearrange(codes, [(c, self.layout.shift(at)) for at, c in enumerate(self.columns)])
+        if isinstance(self.layout, CodeLayout):
+            return self._source.rearrange(codes, [(c, self.layout.shift(at)) for at, c in enumerate(self.columns)])
+        return self.layout.encode([self._source.ids(codes, column) for column in self.columns], len(codes))
 
     def find(self, keys: Ints) -> Iterator[tuple[CodeRun, Ints, Ints]]:
         """Yield each run with the start and end of every key's rows in it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.seminaive.row_codes import CodeLayout
+from kpg.seminaive.code_layout import RowLayout, recode
 
 MIN_COMPACTION_CODES = 1024  # a log shorter than this is not compacted
 
@@ -55,6 +55,6 @@ class CodeLog:
         self._parts, self._inserted, self._compacted_size = [codes], [True], len(codes)
         return codes
 
-    def recode(self, before: CodeLayout, moves: list[tuple[int, int]]) -> None:
+    def recode(self, before: RowLayout, after: RowLayout) -> None:
         """Change the layout of all codes."""
-        self._parts = [before.rearrange(part, moves) for part in self._parts]
+        self._parts = [recode(part, before, after) for part in self._parts]

@@ -152,6 +152,14 @@ class CodeLevels:
         self._reserve(len(codes))
         self._used_slots += write_levels(codes, np.array([level]), self._table, len(self._table) - 1, self._levels)
 
+    def put_each(self, codes: Ints, levels: Ints) -> None:
+        """Set the level of each code to its own."""
+        if self._is_array:
+            self._levels[codes] = levels
+        elif len(codes):
+            self._reserve(len(codes))
+            self._used_slots += write_levels(codes, levels, self._table, len(self._table) - 1, self._levels)
+
     def items(self) -> tuple[Ints, Ints]:
         """Return all codes that have a level, and their levels."""
         slots = np.flatnonzero(self._levels >= 0)

@@ -11,77 +11,65 @@ the first load.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from kpg.columns.memory_budget import reserve
 from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints
-from kpg.errors import Overflow, TooManyRounds
+from kpg.errors import TooManyRounds
 from kpg.kernels.code_sets import expand_ranges
 from kpg.seminaive.code_index import CodeIndex
-from kpg.seminaive.code_log import CodeLog
-from kpg.seminaive.code_set import CodeSet
+from kpg.seminaive.code_layout import CodeLayout
 from kpg.seminaive.partial_solutions import (
     MAX_SLICE_ROWS,
     ROW,
     AtomProbe,
     PartialSolutions,
     bounded_parts,
-    constants_of,
     needed_variables,
 )
 from kpg.seminaive.recursion_rules import (
     EvaluationOrder,
     RecursionAtom,
     RecursionComparison,
-    RuleSystem,
+    RecursionNegation,
     Term,
+    atoms_of,
     evaluation_orders,
     variables,
 )
-from kpg.seminaive.row_codes import CodeLayout, ValueIds
+from kpg.seminaive.stored_relations import NewRows, StoredRelations
 
-MAX_CODE_BITS = 62  # a code must be a non-negative int64, and the sum of two parts must not overflow
-
-
-class NewRows(NamedTuple):
-    """New rows of a relation, int64[arity, n], and whether they are sorted."""
-
-    rows: Ints
-    is_sorted: bool
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 @dataclass(slots=True)
-class InsertOnlyFixpoint:
+class InsertOnlyFixpoint(StoredRelations):
     """The relations of a rule system, with the rows derived so far."""
 
-    system: RuleSystem
-    ids: ValueIds = field(default_factory=ValueIds)
-    bits: int = 1
-    _derived: list[CodeSet] = field(default_factory=list)
-    _read: list[CodeLog] = field(default_factory=list)
-    indexes: dict[tuple[int, tuple[int, ...], int], CodeIndex] = field(default_factory=dict)
-    _orders: list[list[EvaluationOrder]] = field(default_factory=list)
+    work: int = 0  # matches of all joins so far: a measure of time
+    domain_of: dict[str, int] = field(init=False)  # the domain of each variable
+    _orders: list[list[EvaluationOrder]] = field(init=False)
     _probes: dict[tuple[RecursionAtom, tuple[str, ...], frozenset[str]], AtomProbe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        arities = self.system.arities
-        self._orders = [evaluation_orders(self.system.rules, relation) for relation in range(len(arities))]
-        self._derived = [CodeSet(self.layout(relation).width) for relation in range(self.system.derived)]
-        self._read = [CodeLog() for _ in arities]
-
-    def layout(self, relation: int) -> CodeLayout:
-        """Return the code layout of a relation."""
-        return CodeLayout(self.bits, self.system.arities[relation])
+        StoredRelations.__post_init__(self)
+        self.domain_of = {
+            term: self.domains.columns[atom.relation][column]
+            for rule in self.system.rules
+            for atom in atoms_of(rule)
+            for column, term in enumerate(atom.terms)
+            if isinstance(term, str)
+        }
+        self._orders = [evaluation_orders(self.system.rules, relation) for relation in range(len(self.layouts))]
 
     def insert(self, rows: list[Ints | None]) -> list[NewRows]:
         """Insert rows of each relation, int64[arity, n] or None; return the new rows of each derived relation."""
         first = not any(map(len, self._derived))
-        self._assign_ids([block for block in rows if block is not None])
+        rows = self.with_copies(rows)
+        self._assign_ids([[] if block is None else [block] for block in rows])
         codes = [None if block is None else self._encode(relation, block) for relation, block in enumerate(rows)]
         fresh: list[list[Ints]] = [[] for _ in range(self.system.derived)]
         for relation in range(self.system.derived, len(rows)):
@@ -100,7 +88,9 @@ class InsertOnlyFixpoint:
                 for relation, derived in enumerate(current):
                     new_codes[relation].append(derived)
         if first:
-            return [NewRows(self._all_rows(relation), self.ids.ordered) for relation in range(self.system.derived)]
+            return [
+                NewRows(self._all_rows(relation), self.is_ordered(relation)) for relation in range(self.system.derived)
+            ]
         return [NewRows(self.decode(relation, parts), False) for relation, parts in enumerate(new_codes)]
 
     def _rounds(self, fresh: list[list[Ints]]) -> Iterator[list[Ints]]:
@@ -117,110 +107,6 @@ class InsertOnlyFixpoint:
             for relation, derived in enumerate(current):
                 self._derive_from(relation, derived, fresh)
             yield current
-
-    def row_count(self, relation: int) -> int:
-        """Return the number of rows of a derived relation, also while they are being derived."""
-        return len(self._derived[relation])
-
-    def nbytes(self) -> int:
-        """Return the size of all sets, logs and indexes in bytes."""
-        indexes = sum(run.codes.nbytes for index in self.indexes.values() for run in index.runs)
-        read = sum(log.nbytes for log in self._read)
-        return indexes + read + sum(codes.nbytes for codes in self._derived)
-
-    def rows_of(self, relation: int) -> Iterator[Ints]:
-        """Yield all rows of a relation in parts, int64[arity, n] each."""
-        has_set = relation < self.system.derived and len(self._derived[relation])
-        for codes in self._derived[relation].runs() if has_set else self._codes(relation):
-            yield self.decode(relation, [codes])
-
-    # Ids and codes
-
-    def _assign_ids(self, rows: list[Ints]) -> None:
-        """Assign ids to all values of rows and rules; widen the codes if the ids no longer fit."""
-        constants = [
-            value
-            for rule in self.system.rules
-            for literal in (rule.head, *rule.body)
-            for value in constants_of(literal)
-        ]
-        parts = [block.reshape(-1) for block in rows] + [np.array(constants, np.int64)]
-        self.ids.add(np.concatenate(parts))
-        bits = max(1, (len(self.ids) - 1).bit_length())
-        if bits <= self.bits:
-            return
-        if bits * max(self.system.arities) > MAX_CODE_BITS:
-            raise Overflow(
-                f"{self.system.name} has too many distinct values for insert-only evaluation",
-                detail=f"{len(self.ids):,} values in rows of {max(self.system.arities)} columns.",
-                hint="Run the program without insert-only.",
-            )
-        self._widen(bits)
-
-    def _widen(self, bits: int) -> None:
-        """Encode everything again with more bits for each id."""
-        before = [self.layout(relation) for relation in range(len(self.system.arities))]
-        self.bits = bits
-        after = [self.layout(relation) for relation in range(len(self.system.arities))]
-        moves = [[(c, new.shift(c)) for c in range(new.arity)] for new in after]
-        for relation, old in enumerate(self._derived):
-            codes = CodeSet(after[relation].width)
-            for run in old.runs():
-                codes.insert(before[relation].rearrange(run, moves[relation]))
-            self._derived[relation] = codes
-        for relation, log in enumerate(self._read):
-            log.recode(before[relation], moves[relation])
-        self.indexes.clear()
-
-    def _encode(self, relation: int, rows: Ints) -> Ints:
-        ids = np.stack([self.ids.lookup(lane) for lane in rows]) if len(rows) else rows
-        return self.layout(relation).encode(ids)
-
-    def _all_rows(self, relation: int) -> Ints:
-        """Return all rows of a derived relation, sorted by their ids."""
-        layout, codes = self.layout(relation), self._derived[relation]
-        reserve(8 * layout.arity * len(codes))
-        out = np.empty((layout.arity, len(codes)), np.int64)
-        at = 0
-        for run in codes.runs():
-            layout.decode_into(run, self.ids, out[:, at : at + len(run)])
-            at += len(run)
-        return out
-
-    def decode(self, relation: int, parts: list[Ints]) -> Ints:
-        """Return the rows of some codes, int64[arity, n]."""
-        reserve(8 * (1 + self.layout(relation).arity) * sum(map(len, parts)))
-        codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        layout = self.layout(relation)
-        out = np.empty((layout.arity, len(codes)), np.int64)
-        layout.decode_into(codes, self.ids, out)
-        return out
-
-    # Relations
-
-    def _add(self, relation: int, codes: Ints) -> None:
-        """Add new rows to the indexes of their relation, and to its log if rules only read it."""
-        if relation >= self.system.derived:
-            self._read[relation].insert(codes)
-        for (of, _, _), index in self.indexes.items():
-            if of == relation:
-                index.add(codes)
-
-    def _index(self, relation: int, columns: tuple[int, ...], keys: int) -> CodeIndex:
-        """Return the index of a relation by some columns; build it on first use."""
-        name = relation, columns, keys
-        if name not in self.indexes:
-            index = self.indexes[name] = CodeIndex(self.layout(relation), columns, keys)
-            parts = self._codes(relation)
-            if parts:
-                index.add(np.concatenate(parts))
-        return self.indexes[name]
-
-    def _codes(self, relation: int) -> list[Ints]:
-        """Return the codes of all rows of a relation, in parts."""
-        if relation < self.system.derived:
-            return list(self._derived[relation].runs())
-        return [self._read[relation].current()]
 
     def check_rounds(self, rounds: int) -> None:
         """Raise if more rounds were needed than allowed."""
@@ -245,7 +131,7 @@ class InsertOnlyFixpoint:
         rows = np.arange(len(codes))
         for column, term in enumerate(start.terms):
             if isinstance(term, int):
-                rows = rows[layout.ids(codes[rows], column) == self._id(term)]
+                rows = rows[layout.ids(codes[rows], column) == self.id_of(term, start.relation, column)]
         codes = codes if len(rows) == len(codes) else codes[rows]
         ids = {
             term: layout.ids(codes, column)
@@ -262,10 +148,9 @@ class InsertOnlyFixpoint:
             fresh.append(self._derived[order.head.relation].insert(self._head(order.head, solutions, ())))
             return
         literal = order.steps[step]
-        if isinstance(literal, RecursionComparison):
-            passing = solutions.take(np.flatnonzero(self._holds(literal, solutions)))
-            self._evaluate(order, step + 1, passing, fresh)
-        elif step + 1 == len(order.steps):
+        if not isinstance(literal, RecursionAtom):
+            self._evaluate(order, step + 1, self._passing(literal, solutions), fresh)
+        elif step + 1 == len(order.steps) and isinstance(self.layout(order.head.relation), CodeLayout):
             self._extend(order, literal, solutions, fresh)
         else:
             for joined in self._join(literal, solutions, needed_variables(order, step + 1)):
@@ -280,12 +165,9 @@ class InsertOnlyFixpoint:
         if probe is None:
             probe = self._probes[name] = self._plan_probe(atom, solutions, live)
         index = self._index(atom.relation, probe.columns, len(probe.keys))
-        if not probe.keys:
-            return index, np.zeros(solutions.size, np.int64), probe.provides
-        keys = self._ids_of(probe.keys[0], solutions)
-        for term in probe.keys[1:]:
-            keys = (keys << self.bits) | self._ids_of(term, solutions)
-        return index, keys, probe.provides
+        terms = zip(probe.columns, probe.keys, strict=False)
+        keys = [self._ids_of(term, solutions, atom.relation, column) for column, term in terms]
+        return index, index.layout.key(keys, solutions.size), probe.provides
 
     def _plan_probe(self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]) -> AtomProbe:
         keys = [c for c, term in enumerate(atom.terms) if isinstance(term, int) or term in solutions.ids]
@@ -304,12 +186,14 @@ class InsertOnlyFixpoint:
         """Join the last atom: the heads go straight into the set, without intermediate solutions."""
         index, keys, provides = self._probe(atom, solutions, frozenset(variables(order.head)))
         layout = self.layout(order.head.relation)
+        assert isinstance(layout, CodeLayout)
         left = self._head(order.head, solutions, tuple(provides))
         terms = [(str(term), layout.shift(column)) for column, term in enumerate(order.head.terms)]
         moves = tuple((provides[term], bit) for term, bit in terms if term in provides)
         heads = self._derived[order.head.relation]
         index.purge_removed()
         for run, low, high in index.find(keys):
+            self.work += int((high - low).sum())
             fresh += heads.extend(left, low, high, run.projection(moves))
 
     def _join(
@@ -321,6 +205,7 @@ class InsertOnlyFixpoint:
         for run, low, high in index.find(keys):
             for part, total in bounded_parts(low, high):
                 pause()
+                self.work += total
                 lefts, rights = np.empty(total, np.int64), np.empty(total, np.int64)
                 expand_ranges(low[part], high[part], lefts, rights)
                 remaining = run.remaining(rights)
@@ -334,35 +219,54 @@ class InsertOnlyFixpoint:
 
     def _head(self, head: RecursionAtom, solutions: PartialSolutions, unbound: tuple[str, ...]) -> Ints:
         """Return the codes of a head, with zero bits for the variables that are not bound yet."""
-        layout = self.layout(head.relation)
-        codes = np.zeros(solutions.size, np.int64)
-        for column, term in enumerate(head.terms):
-            assert term is not None
-            if term not in unbound:
-                codes |= self._ids_of(term, solutions) << layout.shift(column)
-        return codes
+        unknown = np.zeros(solutions.size, np.int64)
+        columns = [
+            unknown if term in unbound else self._ids_of(term, solutions, head.relation, column)
+            for column, term in enumerate(head.terms)
+        ]
+        return self.layout(head.relation).encode(columns, solutions.size)
 
-    def _holds(
-        self, literal: RecursionComparison, solutions: PartialSolutions
-    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        left, right = self._ids_of(literal.left, solutions), self._ids_of(literal.right, solutions)
-        if literal.op in ("=", "!="):
-            return np.asarray((left == right) == (literal.op == "="))
-        left, right = self.ids.values[left], self.ids.values[right]
-        match literal.op:
-            case "<":
-                return np.asarray(left < right)
-            case "<=":
-                return np.asarray(left <= right)
-            case ">":
-                return np.asarray(left > right)
-        return np.asarray(left >= right)
+    def _passing(
+        self, literal: RecursionComparison | RecursionNegation, solutions: PartialSolutions
+    ) -> PartialSolutions:
+        """Return the solutions that pass a comparison or a negation."""
+        if isinstance(literal, RecursionComparison):
+            return solutions.take(np.flatnonzero(self._holds(literal, solutions)))
+        return solutions.take(np.flatnonzero(~self._matched(literal.atom, solutions)))
 
-    def _ids_of(self, term: Term | None, solutions: PartialSolutions) -> Ints:
+    def _matched(self, atom: RecursionAtom, solutions: PartialSolutions) -> Flags:
+        """Return, for each solution, whether a row matches the atom."""
+        found = np.zeros(solutions.size, np.bool_)
+        numbered = PartialSolutions(solutions.size, solutions.ids | {ROW: np.arange(solutions.size)})
+        for joined in self._join(atom, numbered, frozenset({ROW})):
+            found[joined.ids[ROW]] = True
+        return found
+
+    def _holds(self, literal: RecursionComparison, solutions: PartialSolutions) -> Flags:
+        left, right = literal.left, literal.right
+        if isinstance(left, str) and isinstance(right, str) and literal.op in ("=", "!="):
+            return np.asarray((solutions.ids[left] == solutions.ids[right]) == (literal.op == "="))
+        values = self._value_of(left, solutions), self._value_of(right, solutions)
+        return np.broadcast_to(COMPARISONS[literal.op](*values), solutions.size)
+
+    def _value_of(self, term: Term, solutions: PartialSolutions) -> Ints:
+        if isinstance(term, int):
+            return np.array([term], np.int64)
+        return self.ids[self.domain_of[term]].values[solutions.ids[term]]
+
+    def _ids_of(self, term: Term | None, solutions: PartialSolutions, relation: int, column: int) -> Ints:
+        """Return the ids of a term that stands in a column."""
         if isinstance(term, str):
             return solutions.ids[term]
         assert term is not None
-        return np.full(solutions.size, self._id(term), np.int64)
+        return np.full(solutions.size, self.id_of(term, relation, column), np.int64)
 
-    def _id(self, value: int) -> int:
-        return int(self.ids.lookup(np.array([value], np.int64))[0])
+
+COMPARISONS: dict[str, Callable[[Ints, Ints], Flags]] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}

@@ -1,10 +1,11 @@
 """Apply one change to a maintained fixed point: compute new levels, and from them the added and removed rows.
 
 The update processes levels in ascending order. A row of level 0 is *supported* by its insertion from outside, a row of
-level k + 1 by a row of level k that derives it. A *suspect* is a row that may have lost its support. The update
-evaluates the rules backward from the suspect. If no row of the level below supports it, the suspect loses its level,
-and the rows that follow from it become suspects. If another row supports it at a higher level, it becomes a *candidate*
-for that level. If a change affects too many rows, all rows are derived from scratch instead.
+level k + 1 by a body that derives it, of which the greatest level is k. A *suspect* is a row that may have lost its
+support. The update evaluates the rules backward from the suspect. If no rows below its level support it, the suspect
+loses its level, and the rows that follow from it become suspects. If rows support it at a higher level, it becomes a
+*candidate* for that level. When the update reaches a level, all rows of lower levels have their final levels, so a row
+never supports itself. If a change affects too many rows, all rows are derived from scratch instead.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.seminaive.insert_only import NewRows
-from kpg.seminaive.partial_solutions import ROW
+from kpg.seminaive.partial_solutions import LEVEL, ROW, PartialSolutions
 from kpg.seminaive.row_codes import sorted_distinct
 from kpg.seminaive.rule_paths import RulePath
+from kpg.seminaive.stored_relations import NewRows
 
 if TYPE_CHECKING:
     from kpg.seminaive.maintained import MaintainedFixpoint
@@ -28,7 +29,13 @@ RowsByLevel = dict[int, list[tuple[int, Ints]]]  # level: (relation, codes), …
 
 NO_SUPPORT = np.iinfo(np.int64).max  # the level of a row that no row supports
 MIN_UPDATE_BUDGET_ROWS = 20_000  # level changes that an update may always make before all rows are derived from scratch
+MIN_UPDATE_WORK = 200_000  # matches of joins that an update may always make
+MATCH_COST = 8  # a match of an update takes about as long as this many matches of a derivation from scratch
 MAX_INDEX_BLOAT = 2  # an index of derived rows is dropped when it holds more than this multiple of the rows
+
+
+class UpdateTooLarge(Exception):
+    """The update would take longer than deriving all rows from scratch."""
 
 
 class LevelUpdate:
@@ -36,64 +43,84 @@ class LevelUpdate:
 
     def __init__(self, fixpoint: MaintainedFixpoint, added: list[Ints], removed: list[Ints]) -> None:
         self.fixpoint = fixpoint
+        self.added, self.removed = added, removed
         self.derived = fixpoint.system.derived
         self.suspects: RowsByLevel = {}
         self.candidates: RowsByLevel = {}
         self.touched: list[list[tuple[Ints, Ints]]] = [[] for _ in range(self.derived)]  # codes, old levels
         self.budget_rows = max(MIN_UPDATE_BUDGET_ROWS, fixpoint.count // 2)
-        self._suspect_dependents(removed)
-        fixpoint.change_read(added, removed)
-        self._propose_dependents(added)
+        self.work_limit = fixpoint.work + max(MIN_UPDATE_WORK, fixpoint.derive_work // MATCH_COST)
 
     def run(self) -> list[tuple[NewRows, NewRows]]:
-        """Process all levels; return the added and the removed rows of each derived relation."""
+        """Apply the change; return the added and the removed rows of each derived relation."""
+        try:
+            self._suspect_dependents()
+        except UpdateTooLarge:
+            self._apply()
+            return self._derive_from_scratch()
+        self._apply()
+        try:
+            self._propose_dependents()
+            self._process_levels()
+        except UpdateTooLarge:
+            return self._derive_from_scratch()
+        return [self._result(relation) for relation in range(self.derived)]
+
+    def _process_levels(self) -> None:
         while self.suspects or self.candidates:
             level = min((*self.suspects, *self.candidates))
             self.fixpoint.check_rounds(level)
             self._check_suspects(level, by_relation(self.suspects.pop(level, [])))
             self._check_candidates(level, by_relation(self.candidates.pop(level, [])))
             if self.budget_rows < 0:
-                return self._derive_from_scratch()
-        return [self._result(relation) for relation in range(self.derived)]
+                raise UpdateTooLarge
+
+    def _solutions(self, path: RulePath, codes: Ints, level: int) -> Iterator[PartialSolutions]:
+        """Yield the solutions of a rule that start with some rows, while the update is worth its work."""
+        for solutions in self.fixpoint.solutions(path, codes, level):
+            if self.fixpoint.work > self.work_limit:
+                raise UpdateTooLarge
+            yield solutions
 
     # From the change to the first suspects and candidates
 
-    def _suspect_dependents(self, removed: list[Ints]) -> None:
-        """Suspect the rows that follow from removed rows. The removed rows must still be in the indexes."""
-        for relation, codes in enumerate(removed):
-            if not len(codes):
-                continue
-            if relation < self.derived:
-                self.fixpoint.inserted[relation].put(codes, -1)
-                self._enqueue(self.suspects, relation, codes[self.fixpoint.levels[relation].get(codes) == 0], 0)
-                continue
-            for path in self.fixpoint.forward[relation]:
-                for head, level, now in self._dependents(path, codes):
-                    self._enqueue_each(self.suspects, path.head.relation, head, level + 1, now == level + 1)
+    def _suspect_dependents(self) -> None:
+        """Suspect the rows that the change may no longer support. The indexes hold the rows before the change."""
+        for relation in range(self.derived):
+            codes = self.removed[relation]
+            self._enqueue(self.suspects, relation, codes[self.fixpoint.levels[relation].get(codes) == 0], 0)
+        for path, codes in self._changed_paths(self.removed, self.added):
+            for head, level, now in self._dependents(path, codes):
+                self._enqueue_each(self.suspects, path.head.relation, head, level, now == level)
 
-    def _propose_dependents(self, added: list[Ints]) -> None:
-        """Make the rows that follow from added rows candidates for a lower level."""
-        for relation, codes in enumerate(added):
-            if not len(codes):
-                continue
-            if relation < self.derived:
-                self.fixpoint.inserted[relation].put(codes, 0)
-                self._enqueue(self.candidates, relation, codes[self.fixpoint.levels[relation].get(codes) != 0], 0)
-                continue
-            for path in self.fixpoint.forward[relation]:
-                for head, level, now in self._dependents(path, codes):
-                    lower = (now < 0) | (now > level + 1)
-                    self._enqueue_each(self.candidates, path.head.relation, head, level + 1, lower)
+    def _apply(self) -> None:
+        """Apply the change to the rows from outside."""
+        for relation in range(self.derived):
+            self.fixpoint.inserted[relation].put(self.removed[relation], -1)
+            self.fixpoint.inserted[relation].put(self.added[relation], 0)
+        self.fixpoint.change_read(self.added, self.removed)
+
+    def _propose_dependents(self) -> None:
+        """Make the rows that the change may support candidates. The indexes hold the rows after the change."""
+        for relation in range(self.derived):
+            codes = self.added[relation]
+            self._enqueue(self.candidates, relation, codes[self.fixpoint.levels[relation].get(codes) != 0], 0)
+        for path, codes in self._changed_paths(self.added, self.removed):
+            for head, level, now in self._dependents(path, codes):
+                self._enqueue_each(self.candidates, path.head.relation, head, level, (now < 0) | (now > level))
+
+    def _changed_paths(self, rows: list[Ints], negated: list[Ints]) -> Iterator[tuple[RulePath, Ints]]:
+        """Yield the paths that start with some rows of relations that rules read, or negate."""
+        for relation in range(self.derived, len(rows)):
+            for paths, codes in ((self.fixpoint.forward, rows), (self.fixpoint.negated, negated)):
+                if len(codes[relation]):
+                    yield from ((path, codes[relation]) for path in paths[relation])
 
     def _dependents(self, path: RulePath, codes: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield the heads that follow from some rows, the level of the derived row of each, and each head's own."""
-        for solutions in self.fixpoint.solutions(path, codes):
-            level = self.fixpoint.levels[path.derived_atom.relation].get(
-                self.fixpoint.code(path.derived_atom, solutions)
-            )
-            present = np.flatnonzero(level >= 0)
-            head = self.fixpoint.code(path.head, solutions)[present]
-            yield head, level[present], self.fixpoint.levels[path.head.relation].get(head)
+        """Yield the heads that follow from some rows, the level that each has by them, and the level it has now."""
+        for solutions in self._solutions(path, codes, -1):
+            head = self.fixpoint.code(path.head, solutions)
+            yield head, solutions.ids[LEVEL] + 1, self.fixpoint.levels[path.head.relation].get(head)
 
     # Levels
 
@@ -106,8 +133,8 @@ class LevelUpdate:
             best = self._best_level(relation, codes)
             lost = best != level
             self._propose_higher(relation, codes[lost], best[lost], level)
+            self._enqueue_heads(relation, codes[lost], level, self.suspects)  # by bodies of which no row is lost yet
             self._set_level(relation, codes[lost], -1, level)
-            self._enqueue_heads(relation, codes[lost], level, self.suspects)
 
     def _check_candidates(self, level: int, candidates: dict[int, Ints]) -> None:
         """Lower the level of rows to `level`, if a support for it still exists."""
@@ -128,12 +155,8 @@ class LevelUpdate:
         """Return the least level that each row could have now; `NO_SUPPORT` if nothing supports it."""
         best = np.where(self.fixpoint.inserted[relation].get(codes) >= 0, 0, NO_SUPPORT)
         for path in self.fixpoint.backward[relation]:
-            for solutions in self.fixpoint.solutions(path, codes):
-                level = self.fixpoint.levels[path.derived_atom.relation].get(
-                    self.fixpoint.code(path.derived_atom, solutions)
-                )
-                present = level >= 0
-                np.minimum.at(best, solutions.ids[ROW][present], level[present] + 1)
+            for solutions in self._solutions(path, codes, -1):
+                np.minimum.at(best, solutions.ids[ROW], solutions.ids[LEVEL] + 1)
         return best
 
     def _propose_higher(self, relation: int, codes: Ints, best: Ints, level: int) -> None:
@@ -146,17 +169,19 @@ class LevelUpdate:
         if not len(codes):
             return
         for path in self.fixpoint.forward[relation]:
-            for solutions in self.fixpoint.solutions(path, codes):
-                head = self.fixpoint.code(path.head, solutions)
+            for solutions in self._solutions(path, codes, level):
+                head, level_of = self.fixpoint.code(path.head, solutions), solutions.ids[LEVEL] + 1
                 now = self.fixpoint.levels[path.head.relation].get(head)
-                affected = now == level + 1 if queue is self.suspects else (now < 0) | (now > level + 1)
-                self._enqueue(queue, path.head.relation, head[affected], level + 1)
+                affected = now == level_of if queue is self.suspects else (now < 0) | (now > level_of)
+                self._enqueue_each(queue, path.head.relation, head, level_of, affected)
 
     def _set_level(self, relation: int, codes: Ints, level: int, before: Ints | int) -> None:
         if len(codes):
             self.touched[relation].append((codes, np.full(len(codes), before)))
             self.fixpoint.levels[relation].put(codes, level)
             self.budget_rows -= len(codes)
+            if level >= 0 and self.fixpoint.joins_derived:  # other rows may join them within this update
+                self._add_to_indexes(relation, codes[np.broadcast_to(before, len(codes)) < 0])
 
     def _enqueue(self, queue: RowsByLevel, relation: int, codes: Ints, level: int) -> None:
         if len(codes):
@@ -210,11 +235,12 @@ class LevelUpdate:
         after = self.fixpoint.levels[relation].get(codes) >= 0
         added, removed = codes[after & ~before], codes[before & ~after]
         self.fixpoint.count += len(added) - len(removed)
-        self._add_to_indexes(relation, added)
+        if not self.fixpoint.joins_derived:
+            self._add_to_indexes(relation, added)
         return self._rows(relation, added), self._rows(relation, removed)
 
     def _rows(self, relation: int, codes: Ints) -> NewRows:
-        return NewRows(self.fixpoint.decode(relation, [codes]), self.fixpoint.ids.ordered)
+        return NewRows(self.fixpoint.decode(relation, [codes]), self.fixpoint.is_ordered(relation))
 
     def _add_to_indexes(self, relation: int, added: Ints) -> None:
         """Add rows to the indexes. Removed rows stay in an index; an index with too many of them is dropped instead."""

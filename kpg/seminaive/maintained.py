@@ -3,12 +3,13 @@
     fixpoint = MaintainedFixpoint(system)
     fixpoint.change([changes of each relation])      returns the added and removed rows of each derived relation
 
-Each derived row has a level: 0 if it was inserted from outside, else one more than the least level of a row that it
-follows from. Rules are linear (one derived row in each body), so a level is a distance in a graph. A change of the rows
-changes levels in the way that inserted and deleted edges change distances (`kpg.seminaive.level_update`). The first
-load runs round by round, and the round that derives a row is its level.
+Each derived row has a level: 0 if it was inserted from outside, else one more than the levels of the rows that it
+follows from: the greatest level in a body, the least over all bodies. Levels are like distances in a graph, and change
+as distances do when edges are inserted and deleted (`kpg.seminaive.level_update`). The first load runs round by round,
+and the round that derives a row is its level.
 
-Cost: a change is linear in the rows that follow from the rows with a changed level. Memory is 16 to 64 bytes a row.
+Cost: a change is linear in the joins from the rows with a changed level, forward and backward. Memory is 16 to 64 bytes
+a row, and 8 bytes more for each index of a derived relation, if a rule has several derived atoms.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kpg.columns.updates import Ints
+from kpg.seminaive.code_layout import recode
 from kpg.seminaive.code_set import CodeLevels, CodeSet
-from kpg.seminaive.insert_only import InsertOnlyFixpoint, NewRows
+from kpg.seminaive.insert_only import InsertOnlyFixpoint
 from kpg.seminaive.level_update import LevelUpdate
-from kpg.seminaive.partial_solutions import MAX_SLICE_ROWS, ROW, PartialSolutions
-from kpg.seminaive.recursion_rules import RecursionAtom, RecursionComparison
-from kpg.seminaive.rule_paths import RulePath, backward_paths, forward_paths
+from kpg.seminaive.partial_solutions import LEVEL, MAX_SLICE_ROWS, ROW, PartialSolutions
+from kpg.seminaive.recursion_rules import RecursionAtom, variables
+from kpg.seminaive.rule_paths import RulePath, backward_paths, forward_paths, joins_derived, negation_paths
+from kpg.seminaive.stored_relations import NewRows
 
 NO_CODES = np.empty(0, np.int64)
 
@@ -39,20 +42,27 @@ class RowChange(NamedTuple):
 
 @dataclass(slots=True)
 class MaintainedFixpoint(InsertOnlyFixpoint):
-    """The relations of a system of linear rules, with the level of each derived row."""
+    """The relations of a rule system, with the level of each derived row."""
 
     levels: list[CodeLevels] = field(default_factory=list)
     inserted: list[CodeLevels] = field(default_factory=list)  # level 0 for rows inserted from outside
     count: int = 0
+    derive_work: int = 0  # the work of deriving all rows from scratch, when it was last done
+    joins_derived: bool = False  # whether an update joins derived rows with derived rows
     forward: list[list[RulePath]] = field(default_factory=list)
     backward: list[list[RulePath]] = field(default_factory=list)
+    negated: list[list[RulePath]] = field(default_factory=list)
+    _rounds_of: list[list[Ints]] = field(default_factory=list)  # of each derived relation, while all rows are derived
 
     def __post_init__(self) -> None:
         InsertOnlyFixpoint.__post_init__(self)
         self._reset()
         relations = range(len(self.system.arities))
+        self.negated = [negation_paths(self.system, relation) for relation in relations]
         self.forward = [forward_paths(self.system, relation) for relation in relations]
         self.backward = [backward_paths(self.system, relation) for relation in range(self.system.derived)]
+        own = [path for paths in self.forward[: self.system.derived] + self.backward for path in paths]
+        self.joins_derived = any(joins_derived(path, self.system) for path in own)
 
     def _reset(self) -> None:
         """Start with empty levels."""
@@ -68,7 +78,8 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
 
     def change(self, changes: list[RowChange | None]) -> list[tuple[NewRows, NewRows]]:
         """Apply changes of each relation; return the added and the removed rows of each derived relation."""
-        self._assign_ids([rows for change in changes if change is not None for rows in change])
+        changes = self.with_copies(changes)
+        self._assign_ids([[] if change is None else list(change) for change in changes])
         added = [NO_CODES if change is None else self._encode(n, change.added) for n, change in enumerate(changes)]
         removed = [NO_CODES if change is None else self._encode(n, change.removed) for n, change in enumerate(changes)]
         if not self.count:
@@ -83,7 +94,7 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
             self.inserted[relation].put(removed[relation], -1)
             self.inserted[relation].put(added[relation], 0)
         self.derive()
-        loaded = [NewRows(self._all_rows(relation), self.ids.ordered) for relation in derived]
+        loaded = [NewRows(self._all_rows(relation), self.is_ordered(relation)) for relation in derived]
         self.drop_sets()
         return [(new, NewRows(new.rows[:, :0], True)) for new in loaded]
 
@@ -94,13 +105,15 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         self._derived = [CodeSet(layout.width) for layout in layouts]
         self._drop_derived_indexes()
         fresh = [[self._derived[relation].insert(self.inserted[relation].items()[0])] for relation in derived]
-        rounds = list(self._rounds(fresh))
+        before, self._rounds_of = self.work, [[] for _ in derived]
+        for _ in self._rounds(fresh):
+            pass
+        self.derive_work = self.work - before
         self.levels = [
-            CodeLevels.of_rounds(
-                layouts[relation].width, self._derived[relation], [codes[relation] for codes in rounds]
-            )
+            CodeLevels.of_rounds(layouts[relation].width, self._derived[relation], self._rounds_of[relation])
             for relation in derived
         ]
+        self._rounds_of = []
         self.count = sum(map(len, self._derived))
 
     def derived_rows(self, relation: int) -> Ints:
@@ -125,11 +138,16 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
             if len(added[relation]):
                 self._add(relation, added[relation])
 
+    def _add(self, relation: int, codes: Ints) -> None:
+        if relation < self.system.derived and self._rounds_of:
+            self._rounds_of[relation].append(codes)
+        InsertOnlyFixpoint._add(self, relation, codes)
+
     def _codes(self, relation: int) -> list[Ints]:
         if relation >= self.system.derived:
             return [self._read[relation].current()]
-        if any(map(len, self._derived)):
-            return list(self._derived[relation].runs())
+        if self._rounds_of:  # without the rows of the current round, which the next one joins
+            return self._rounds_of[relation]
         return [self.levels[relation].items()[0]]
 
     def _identifying_columns(self, atom: RecursionAtom, read: list[int]) -> list[int]:
@@ -140,25 +158,23 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         for name in [name for name in self.indexes if name[0] < self.system.derived]:
             del self.indexes[name]
 
-    def _widen(self, bits: int) -> None:
-        before = [self.layout(relation) for relation in range(self.system.derived)]
+    def _widen(self, bits: list[int]) -> None:
+        before = self.layouts
         old_items = [[levels.items() for levels in maps] for maps in (self.levels, self.inserted)]
         InsertOnlyFixpoint._widen(self, bits)
         self._reset()
         for maps, items in zip((self.levels, self.inserted), old_items, strict=True):
             for relation, (codes, levels) in enumerate(items):
-                layout = self.layout(relation)
-                moved = before[relation].rearrange(codes, [(c, layout.shift(c)) for c in range(layout.arity)])
-                for level in np.unique(levels).tolist():
-                    maps[relation].put(moved[levels == level], level)
+                maps[relation].put_each(recode(codes, before[relation], self.layout(relation)), levels)
 
     # Rules
 
-    def solutions(self, path: RulePath, codes: Ints) -> Iterator[PartialSolutions]:
-        """Yield all solutions of a rule that start with some rows. A solution may use a removed derived row."""
+    def solutions(self, path: RulePath, codes: Ints, level: int) -> Iterator[PartialSolutions]:
+        """Yield all solutions of a rule that start with some rows, which have a level; -1 if they are not derived."""
         for at in range(0, len(codes), MAX_SLICE_ROWS):
-            start = self._start(path.start, codes[at : at + MAX_SLICE_ROWS], path.live)
-            if at:
+            start = self._start(path.start, codes[at : at + MAX_SLICE_ROWS], path.live[0])
+            start.ids[LEVEL] = np.full(start.size, level)
+            if at and ROW in start.ids:
                 start.ids[ROW] += at
             yield from self._walk(path, 0, start)
 
@@ -168,13 +184,25 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         if step == len(path.steps):
             yield solutions
             return
-        literal = path.steps[step]
-        if isinstance(literal, RecursionComparison):
-            passing = solutions.take(np.flatnonzero(self._holds(literal, solutions)))
-            yield from self._walk(path, step + 1, passing)
-            return
-        for joined in self._join(literal, solutions, path.live):
-            yield from self._walk(path, step + 1, joined)
+        literal, live = path.steps[step], path.live[step + 1]
+        if not isinstance(literal, RecursionAtom):
+            yield from self._walk(path, step + 1, self._passing(literal, solutions))
+        elif literal.relation >= self.system.derived:
+            for joined in self._join(literal, solutions, live):
+                yield from self._walk(path, step + 1, joined)
+        elif variables(literal) <= solutions.ids.keys():
+            yield from self._walk(path, step + 1, self._present(literal, solutions, live))
+        else:
+            for joined in self._join(literal, solutions, live | variables(literal)):
+                yield from self._walk(path, step + 1, self._present(literal, joined, live))
+
+    def _present(self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]) -> PartialSolutions:
+        """Return the solutions whose row of a derived atom has a level. An index may hold rows that have none."""
+        levels = self.levels[atom.relation].get(self.code(atom, solutions))
+        rows = np.flatnonzero(levels >= 0)
+        kept = PartialSolutions(solutions.size, {name: of for name, of in solutions.ids.items() if name in live})
+        kept.ids[LEVEL] = np.maximum(solutions.ids[LEVEL], levels)
+        return kept if len(rows) == solutions.size else kept.take(rows)
 
     def code(self, atom: RecursionAtom, solutions: PartialSolutions) -> Ints:
         """Return the codes of an atom; all of its terms must be bound."""

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.seminaive.recursion_rules import EvaluationOrder, Literal, RecursionAtom, Term, variables
+from kpg.seminaive.recursion_rules import EvaluationOrder, Term, variables
 
 ROW = "#row"  # a pseudo-variable, bound to the position of the row that a solution started from
+LEVEL = "#level"  # a pseudo-variable, bound to the greatest level of the derived rows that a solution uses
 MAX_SLICE_ROWS = 1 << 20  # partial solutions that one step extends; bounds memory
 
 
@@ -52,12 +53,6 @@ def bounded_parts(low: Ints, high: Ints) -> Iterator[tuple[slice, int]]:
         stop = max(start + 1, int(np.searchsorted(ends, matches_before + MAX_SLICE_ROWS, side="right")))
         yield slice(start, stop), int(ends[stop - 1]) - matches_before
         start, matches_before = stop, int(ends[stop - 1])
-
-
-def constants_of(literal: Literal) -> list[int]:
-    """Return the values that occur in a literal."""
-    terms = literal.terms if isinstance(literal, RecursionAtom) else (literal.left, literal.right)
-    return [term for term in terms if isinstance(term, int)]
 
 
 def needed_variables(order: EvaluationOrder, step: int) -> frozenset[str]:

@@ -8,6 +8,7 @@ bound; otherwise the atom with the most bound terms follows. No atom holds a var
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -33,7 +34,14 @@ class RecursionComparison:
     right: Term
 
 
-Literal: TypeAlias = RecursionAtom | RecursionComparison
+@dataclass(frozen=True, slots=True)
+class RecursionNegation:
+    """Holds if the relation has no row that matches the atom. The rules must not derive the relation."""
+
+    atom: RecursionAtom
+
+
+Literal: TypeAlias = RecursionAtom | RecursionComparison | RecursionNegation
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,10 @@ class RecursionRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSystem:
-    """Mutually recursive rules. The first `derived` relations are derived; `arities` has every relation's arity."""
+    """Mutually recursive rules. The first `derived` relations are derived; `arities` has every relation's arity.
+
+    The last relations may be `copies`: each holds the rows that were inserted from outside into a derived relation.
+    """
 
     name: str
     arities: tuple[int, ...]
@@ -55,6 +66,7 @@ class RuleSystem:
     max_rounds: int
     insert_only: bool = True
     held: SymbolHold | None = field(default=None, compare=False)  # keeps the symbols that occur in rules alive
+    copies: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +79,7 @@ class EvaluationOrder:
 
 
 def rule(head: RecursionAtom, body: tuple[Literal, ...]) -> RecursionRule:
-    """Build a rule in which no atom holds a variable twice."""
+    """Build a rule in which no atom holds a variable twice, except negated ones."""
     literals: list[Literal] = []
     for number, literal in enumerate(body):
         literals += split_repeated(literal, f"#{number}") if isinstance(literal, RecursionAtom) else [literal]
@@ -88,39 +100,53 @@ def split_repeated(atom: RecursionAtom, suffix: str) -> list[Literal]:
 
 def variables(literal: Literal) -> set[str]:
     """Return the variables of a literal."""
+    if isinstance(literal, RecursionNegation):
+        return variables(literal.atom)
     terms = literal.terms if isinstance(literal, RecursionAtom) else (literal.left, literal.right)
     return {term for term in terms if isinstance(term, str)}
+
+
+def atoms_of(rule: RecursionRule) -> list[RecursionAtom]:
+    """Return the head of a rule and all atoms of its body, negated ones included."""
+    atoms = [rule.head]
+    for literal in rule.body:
+        if not isinstance(literal, RecursionComparison):
+            atoms.append(literal.atom if isinstance(literal, RecursionNegation) else literal)
+    return atoms
 
 
 def evaluation_orders(rules: tuple[RecursionRule, ...], relation: int) -> list[EvaluationOrder]:
     """Return one evaluation order for each atom of the relation in each body."""
     return [
-        evaluation_order(rule, position)
+        EvaluationOrder(rule.head, literal, ordered(without(rule.body, position), variables(literal), bound_terms))
         for rule in rules
         for position, literal in enumerate(rule.body)
         if isinstance(literal, RecursionAtom) and literal.relation == relation
     ]
 
 
-def evaluation_order(rule: RecursionRule, position: int) -> EvaluationOrder:
-    """Order the body of a rule, starting with the atom at a position."""
-    start = rule.body[position]
-    assert isinstance(start, RecursionAtom)
-    waiting = [literal for number, literal in enumerate(rule.body) if number != position]
-    bound, steps = variables(start), list[Literal]()
+def without(body: tuple[Literal, ...], position: int) -> tuple[Literal, ...]:
+    """Return a body without the literal at a position."""
+    return body[:position] + body[position + 1 :]
+
+
+Preference: TypeAlias = Callable[[RecursionAtom, set[str]], tuple[int, ...]]
+
+
+def ordered(body: tuple[Literal, ...], bound: set[str], preference: Preference) -> tuple[Literal, ...]:
+    """Order literals: each comparison and negation once its variables are bound, otherwise the most preferred atom."""
+    waiting, steps, bound = list(body), list[Literal](), set(bound)
     while waiting:
-        ready = [
-            literal for literal in waiting if isinstance(literal, RecursionComparison) and variables(literal) <= bound
-        ]
-        literal = ready[0] if ready else max(waiting, key=lambda literal: bound_terms(literal, bound))
+        tests = [literal for literal in waiting if not isinstance(literal, RecursionAtom)]
+        ready = [literal for literal in tests if variables(literal) <= bound]
+        atoms = [literal for literal in waiting if isinstance(literal, RecursionAtom)]
+        literal = ready[0] if ready else max(atoms, key=lambda atom: preference(atom, bound))
         waiting.remove(literal)
         steps.append(literal)
         bound |= variables(literal)
-    return EvaluationOrder(rule.head, start, tuple(steps))
+    return tuple(steps)
 
 
-def bound_terms(literal: Literal, bound: set[str]) -> int:
-    """Return the number of bound terms of an atom; -1 for a comparison, which must wait for its variables."""
-    if isinstance(literal, RecursionComparison):
-        return -1
-    return sum(isinstance(term, int) or term in bound for term in literal.terms)
+def bound_terms(atom: RecursionAtom, bound: set[str]) -> tuple[int, ...]:
+    """Return the number of bound terms of an atom."""
+    return (sum(isinstance(term, int) or term in bound for term in atom.terms),)

@@ -1,7 +1,6 @@
-"""Row codes: each value gets a small id, and a row is its ids packed side by side into one int64.
+"""Ids of values: each value of a domain gets a small id, of which row codes are made (`kpg.seminaive.code_layout`).
 
     ValueIds.lookup(values)      ids of values; -1 for values without an id
-    CodeLayout(bits, arity)      column 0 takes the highest bits, so codes sort in the order of rows of ids
     sorted_distinct(values)      equals `np.unique`, which hashes and takes ten times as long for many values
 
 Ids start at 0. The values of the first load get ids in the order of the values, so their codes sort as the rows do.
@@ -9,12 +8,9 @@ Ids start at 0. The values of the first load get ids in the order of the values,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kpg.columns.updates import Ints
-from kpg.kernels.code_sets import decode_column, move_columns
 
 TABLE_SPREAD = 8  # a table indexed by value is used if its size is at most this multiple of the number of values
 MIN_INT64 = np.iinfo(np.int64).min
@@ -132,48 +128,3 @@ class SortedIds:
             return np.full(len(values), -1, np.int64)
         positions = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
         return np.where(self.values[positions] == values, self.ids[positions], -1)
-
-
-@dataclass(frozen=True, slots=True)
-class CodeLayout:
-    """The position of each column's id within the code of a row."""
-
-    bits: int  # bits of each id
-    arity: int
-
-    @property
-    def width(self) -> int:
-        """The number of bits of a code."""
-        return self.bits * self.arity
-
-    @property
-    def mask(self) -> int:
-        """A mask for one id."""
-        return (1 << self.bits) - 1
-
-    def shift(self, column: int) -> int:
-        """Return the lowest bit of a column."""
-        return self.bits * (self.arity - 1 - column)
-
-    def encode(self, ids: Ints) -> Ints:
-        """Return the codes of rows, given as int64[arity, n] of ids."""
-        codes = np.zeros(ids.shape[1], np.int64)
-        for column in range(self.arity):
-            codes |= ids[column] << self.shift(column)
-        return codes
-
-    def ids(self, codes: Ints, column: int) -> Ints:
-        """Return the ids of one column."""
-        return (codes >> self.shift(column)) & self.mask
-
-    def rearrange(self, codes: Ints, moves: list[tuple[int, int]]) -> Ints:
-        """Return codes of another layout. Each move is a column of this layout and its lowest bit in the other one."""
-        out = np.empty(len(codes), np.int64)
-        source = np.array([self.shift(column) for column, _ in moves], np.int64)
-        move_columns(codes, source, np.array([bit for _, bit in moves], np.int64), self.mask, out)
-        return out
-
-    def decode_into(self, codes: Ints, ids: ValueIds, out: Ints) -> None:
-        """Write the values of rows into `out`, int64[arity, n]."""
-        for column in range(self.arity):
-            decode_column(codes, self.shift(column), self.mask, ids.values, out[column])

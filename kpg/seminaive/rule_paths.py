@@ -1,21 +1,24 @@
-"""Paths through linear rules: forward from a row of the body to the head, and backward from the head to the body.
+"""Paths through rules: forward from a row of the body to the heads, and backward from a head to the rows of the body.
 
-A linear rule has exactly one atom of a derived relation in its body, its *derived atom*.
+A *derived atom* is an atom of a relation that the rules derive. A solution carries the greatest level of the rows of
+its derived atoms (`LEVEL`), so the head of a solution has at most that level plus one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kpg.seminaive.partial_solutions import ROW
+from kpg.seminaive.partial_solutions import LEVEL, ROW
 from kpg.seminaive.recursion_rules import (
     Literal,
     RecursionAtom,
+    RecursionNegation,
     RecursionRule,
     RuleSystem,
-    evaluation_order,
+    ordered,
     split_repeated,
     variables,
+    without,
 )
 
 
@@ -26,35 +29,78 @@ class RulePath:
     start: RecursionAtom
     steps: tuple[Literal, ...]
     head: RecursionAtom
-    derived_atom: RecursionAtom  # the atom of a derived relation in the body
-    live: frozenset[str]  # the variables that solutions carry
+    live: tuple[frozenset[str], ...]  # the variables that solutions carry before each step, and at the end
 
 
 def forward_paths(system: RuleSystem, relation: int) -> list[RulePath]:
     """Return a path from each atom of the relation in each body."""
-    paths = []
-    for rule in system.rules:
-        for position, literal in enumerate(rule.body):
-            if isinstance(literal, RecursionAtom) and literal.relation == relation:
-                order = evaluation_order(rule, position)
-                derived_atom = the_derived_atom(rule, system)
-                paths.append(RulePath(order.start, order.steps, rule.head, derived_atom, live_variables(rule)))
-    return paths
+    rules = [with_named_columns(rule, system) for rule in system.rules]
+    return [
+        path(literal, without(rule.body, position), rule.head, system, variables(rule.head) | {LEVEL})
+        for rule in rules
+        for position, literal in enumerate(rule.body)
+        if isinstance(literal, RecursionAtom) and literal.relation == relation
+    ]
+
+
+def negation_paths(system: RuleSystem, relation: int) -> list[RulePath]:
+    """Return a path from each negated atom of the relation in each body, to heads that a matching row may prevent."""
+    rules = [with_named_columns(rule, system) for rule in system.rules]
+    return [
+        path(literal.atom, without(rule.body, position), rule.head, system, variables(rule.head) | {LEVEL})
+        for rule in rules
+        for position, literal in enumerate(rule.body)
+        if isinstance(literal, RecursionNegation) and literal.atom.relation == relation
+    ]
 
 
 def backward_paths(system: RuleSystem, relation: int) -> list[RulePath]:
     """Return a path for each rule that derives the relation, from its head to the rows that may support it."""
-    paths = []
-    for rule in system.rules:
-        if rule.head.relation == relation:
-            derived_atom = the_derived_atom(rule, system)
-            start, *equations = split_repeated(rule.head, "#head")
-            read_atoms = tuple(literal for literal in rule.body if literal is not derived_atom)
-            assert isinstance(start, RecursionAtom)
-            order = evaluation_order(RecursionRule(rule.head, (start, *equations, *read_atoms)), 0)
-            live = live_variables(rule) | variables(start)
-            paths.append(RulePath(start, order.steps, rule.head, derived_atom, live))
-    return paths
+    rules = [with_named_columns(rule, system) for rule in system.rules]
+    return [
+        path(rule.head, rule.body, rule.head, system, {ROW, LEVEL}) for rule in rules if rule.head.relation == relation
+    ]
+
+
+def path(
+    atom: RecursionAtom, body: tuple[Literal, ...], head: RecursionAtom, system: RuleSystem, needed: set[str]
+) -> RulePath:
+    """Return the path from an atom through a body; `needed` are the variables that solutions carry at the end."""
+    start, *equations = split_repeated(atom, "#start")
+    assert isinstance(start, RecursionAtom)
+
+    def preference(atom: RecursionAtom, bound: set[str]) -> tuple[int, ...]:
+        """Prefer atoms that are bound completely, then small relations: those that rules only read."""
+        known = sum(isinstance(term, int) or term in bound for term in atom.terms)
+        return known == len(atom.terms), known > 0 and atom.relation >= system.derived, known
+
+    steps = ordered((*equations, *body), variables(start), preference)
+    live = [frozenset(needed)]
+    for literal in reversed(steps):
+        live.append(live[-1] | variables(literal))
+    return RulePath(start, steps, head, tuple(reversed(live)))
+
+
+def joins_derived(path: RulePath, system: RuleSystem) -> bool:
+    """Return whether a path looks up rows of a derived atom in an index, since solutions do not determine its row."""
+    bound = variables(path.start)
+    for literal in path.steps:
+        if isinstance(literal, RecursionAtom) and literal.relation < system.derived and not variables(literal) <= bound:
+            return True
+        bound |= variables(literal)
+    return False
+
+
+def with_named_columns(rule: RecursionRule, system: RuleSystem) -> RecursionRule:
+    """Give each column of the derived atoms a variable, so that a solution determines their rows."""
+
+    def named(literal: Literal, number: int) -> Literal:
+        if not isinstance(literal, RecursionAtom) or literal.relation >= system.derived:
+            return literal
+        terms = [f"#{number}.{column}" if term is None else term for column, term in enumerate(literal.terms)]
+        return RecursionAtom(literal.relation, tuple(terms))
+
+    return RecursionRule(rule.head, tuple(named(literal, number) for number, literal in enumerate(rule.body)))
 
 
 def derived_atoms(rule: RecursionRule, system: RuleSystem) -> list[RecursionAtom]:
@@ -62,28 +108,15 @@ def derived_atoms(rule: RecursionRule, system: RuleSystem) -> list[RecursionAtom
     return [atom for atom in rule.body if isinstance(atom, RecursionAtom) and atom.relation < system.derived]
 
 
-def the_derived_atom(rule: RecursionRule, system: RuleSystem) -> RecursionAtom:
-    """Return the derived atom of a linear rule."""
-    (atom,) = derived_atoms(rule, system)
-    return atom
-
-
-def live_variables(rule: RecursionRule) -> frozenset[str]:
-    """Return all variables of a rule, and the pseudo-variable of the starting row."""
-    return frozenset({ROW}).union(variables(rule.head), *(variables(literal) for literal in rule.body))
-
-
 def can_maintain(system: RuleSystem) -> bool:
     """Return whether `MaintainedFixpoint` can evaluate the rules.
 
-    Every rule must be linear. Its head, together with the rows it reads, must determine the derived row that it follows
-    from; otherwise an update could not find the rows that support a head.
+    Each rule must read a row of the recursion, and negate only relations that the rules do not derive.
     """
-    for rule in system.rules:
-        atoms = derived_atoms(rule, system)
-        if len(atoms) != 1 or None in atoms[0].terms:
-            return False
-        read_atoms = [atom for atom in rule.body if isinstance(atom, RecursionAtom) and atom is not atoms[0]]
-        if not variables(atoms[0]) <= variables(rule.head).union(*map(variables, read_atoms)):
-            return False
-    return True
+    return all(
+        derived_atoms(rule, system)
+        and not any(
+            isinstance(literal, RecursionNegation) and literal.atom.relation < system.derived for literal in rule.body
+        )
+        for rule in system.rules
+    )

@@ -59,7 +59,7 @@ def test_ranges_are_expanded(bounds):
 def test_columns_are_moved_and_decoded(values, swapped):
     pairs = [(0, 10), (20, 0)] if swapped else [(10, 0)]
     out = np.empty(len(values), np.int64)
-    move_columns(ints(values), ints([s for s, _ in pairs]), ints([t for _, t in pairs]), 1023, out)
+    move_columns(ints(values), ints([s for s, _ in pairs]), ints([t for _, t in pairs]), ints([1023] * len(pairs)), out)
     assert out.tolist() == [twins.move_columns(value, pairs, 10) for value in values]
     decode_column(ints(values), 10, 1023, np.arange(1024) * 7, out)
     assert out.tolist() == [((value >> 10) & 1023) * 7 for value in values]

@@ -149,12 +149,12 @@ def test_a_recursion_that_is_not_saturated_has_a_reason(rules, why):
     [
         (RECURSIONS["left"], None),
         (RECURSIONS["same generation"], None),
-        (RECURSIONS["twice"], "a rule reads the recursion twice"),
-        ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), f(y, _, z).", "f has 3 columns"),
-        ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z), !q(z). q(1).", "a recursive rule computes or negates"),
-        ("p(x, y) :- e(x, y). p(x, y) :- p(x, _), e(x, y).", "does not determine which row of the recursion"),
-        ("p(x, y) :- e(x, y). p(x, y) :- p(x, x), e(x, y).", "does not determine which row of the recursion"),
-        ("p(x, y) :- e(x, y). p(x, y) :- p(z, w), e(x, y), z < w.", "does not determine which row of the recursion"),
+        (RECURSIONS["twice"], None),
+        ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), f(y, _, z).", None),
+        ("p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z), !q(z). q(1).", None),
+        ("p(x, y) :- e(x, y). p(x, y) :- p(x, _), e(x, y).", None),
+        ("p(x, y) :- e(x, y). p(x, y) :- p(z, w), e(x, y), z < w.", None),
+        ("p(x, y) :- e(x, y). p(x, y + 1) :- p(x, y), y < 9.", "a recursive rule computes values"),
     ],
 )
 def test_a_recursion_that_one_operator_cannot_maintain_has_a_reason(rules, why):

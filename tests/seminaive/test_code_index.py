@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from kpg.seminaive import code_index, row_codes
 from kpg.seminaive.code_index import CodeIndex
+from kpg.seminaive.code_layout import CodeLayout
 from kpg.seminaive.code_log import CodeLog
 from kpg.seminaive.code_set import CodeLevels, CodeSet
-from kpg.seminaive.row_codes import CodeLayout, ValueIds, sorted_distinct
+from kpg.seminaive.row_codes import ValueIds, sorted_distinct
 
 NEAR = st.integers(-50, 3000)
 FAR = st.integers(-(2**62), 2**62)
@@ -45,7 +46,7 @@ CHANGES = st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 63), max_size
 
 @given(CHANGES, st.sampled_from([0, 4, code_index.SHORT_RUN_ROWS]), st.sampled_from([1, code_index.FEW_CHANGED_ROWS]))
 def test_an_index_and_a_log_hold_what_was_inserted_and_not_removed(changes, short, few):
-    expected, log, index = set(), CodeLog(), CodeIndex(CodeLayout(3, 2), (1, 0), 1)
+    expected, log, index = set(), CodeLog(), CodeIndex(CodeLayout((3, 3)), (1, 0), 1)
     before = code_index.SHORT_RUN_ROWS, code_index.FEW_CHANGED_ROWS
     code_index.SHORT_RUN_ROWS, code_index.FEW_CHANGED_ROWS = short, few
     try:
@@ -76,7 +77,7 @@ def stored(index):
 
 
 def test_small_changes_of_a_large_index_do_not_copy_its_long_run():
-    index = CodeIndex(CodeLayout(20, 2), (0, 1), 1)
+    index = CodeIndex(CodeLayout((20, 20)), (0, 1), 1)
     index.add(np.arange(0, 4 * code_index.SHORT_RUN_ROWS, 2))
     long = index.runs[0].codes
     for number in range(200):

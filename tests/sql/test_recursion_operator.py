@@ -28,13 +28,14 @@ RULES = [
     " JOIN r ON r.b = d.src) SELECT * FROM r",
     "r(a, b) AS (SELECT v, v FROM s UNION SELECT r.a, e.dst FROM r JOIN e ON r.b = e.src JOIN s ON s.v = e.dst)"
     " SELECT * FROM r",
+    "r(a, b, c) AS (SELECT src, dst, w FROM e UNION SELECT r.a, e.dst, r.c FROM r JOIN e ON r.b = e.src AND r.c = e.w)"
+    " SELECT * FROM r",
+    "r(a, b) AS (SELECT v, v FROM s UNION SELECT e.src, e.dst FROM r JOIN e ON r.b = e.src) SELECT * FROM r",
 ]  # fmt: skip
 LOOPS = {
     "r(a) AS (SELECT 1 UNION SELECT a + 1 FROM r WHERE a < 5)": "equality",
     "r(a) AS (SELECT 1 UNION SELECT a + 1 FROM r JOIN s ON s.v = r.a)": "computes values",
-    "r(a, b, c) AS (SELECT src, dst, w FROM e UNION SELECT e.src, e.dst, r.c FROM r JOIN e ON r.b = e.src)": "3 col",
     "r(a) AS (SELECT 1.5 UNION SELECT v FROM s JOIN r ON r.a = s.v)": "type numeric",
-    "r(a, b) AS (SELECT src, dst FROM e UNION SELECT e.src, e.dst FROM r JOIN e ON r.b = e.src)": "follows from",
     "r(a, b) AS (SELECT src, dst FROM e UNION SELECT r.a, s.v::int FROM r JOIN s ON s.v > 0 AND r.a = r.b)": "own",
     "r(a) AS (SELECT 1 UNION ALL SELECT e.dst FROM r JOIN e ON e.src = r.a AND e.dst > e.src)": "UNION",
 }

@@ -1,13 +1,7 @@
 """The recursions of Q1, Q2 and Q6: transitive closure (tc) and same generation (sg), and their variants.
 
-The programs of Q1 run in the recursion operator: their relations have two columns and each recursive rule reads one row
-of the recursion. The variants of Q2 do not all:
-
-    variant                     insert-only            with removals
-    tc, sg (Q1)                 recursion operator     recursion operator
-    one label column more       recursion operator     loop               three columns
-    two recursive atoms         recursion operator     loop               a rule reads two rows of the recursion
-    negation inside             loop                   loop               the recursion may lose rows
+All of them run in the recursion operator: insert-only, except with negation, which keeps levels in any case; and with
+removals.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@
     system_of(program, stratum, ...)         the rules as a system of `kpg.seminaive`
 
 In an insert-only program, a recursion is saturated if no relation it reads, directly or not, can lose rows when inputs
-grow: no negation, no aggregate. Its recursive rules must be joins and comparisons over relations of at most three
-columns; its other rules may be anything. If rows may be removed, each recursive rule must read exactly one row of the
-recursion, over relations of at most two columns, and neither negate nor compute; the operator then keeps the level
-(round) of each row. All other recursions run as loops.
+grow: no negation, no aggregate. Its recursive rules must be joins and comparisons; its other rules may be anything. If
+rows may be removed, recursive rules may also negate relations of other strata. The operator then keeps the level (the
+round) of each row. Recursions that compute values, aggregate, or count rows run as loops.
 
 The operator reads all its inputs completely, while a loop looks up the rows it needs in shared indexes. A recursion
 that starts from few rows and follows a large relation is therefore a loop: see SEEDED_READ_ROWS.
@@ -23,7 +22,7 @@ import numpy as np
 
 from kpg.columns.scalar_values import encode_value
 from kpg.query.ir.body_variables import literals
-from kpg.query.ir.literals import Atom, Comparison, Literal, atoms, variables
+from kpg.query.ir.literals import Atom, Comparison, Literal, Negation, atoms
 from kpg.query.ir.program import Program, Relation, Rule, Stratum
 from kpg.query.ir.rewrites.stratify import dependencies
 from kpg.query.ir.terms import ConstantTerm, Kind, Term, VariableTerm, WildcardTerm
@@ -33,8 +32,6 @@ from kpg.seminaive import recursion_rules as seminaive
 if TYPE_CHECKING:
     from kpg.columns.symbols import Symbols
 
-MAX_SATURATED_COLUMNS = 3  # the row codes of a relation must fit 62 bits: the bits of all columns together
-MAX_MAINTAINED_COLUMNS = 2  # two columns of any values have row codes of 62 bits
 SEEDED_READ_ROWS = 1_000_000  # reading more rows than this, to follow few of them, costs more than a loop's lookups
 ORDERED: tuple[Kind, ...] = ("number", "unsigned", "float")  # kinds with lanes in the order of their values
 
@@ -49,17 +46,7 @@ def saturation_obstacle(program: Program, stratum: Stratum) -> str | None:
     shrinking = shrinking_relation(program, stratum.relations)
     if shrinking is not None:
         return f"{shrinking} may lose rows when others grow"
-    for rule in recursive_rules(program, stratum):
-        for name in (rule.head.relation, *(atom.relation for atom, _ in atoms(rule.body))):
-            if not 1 <= relations[name].arity <= MAX_SATURATED_COLUMNS:
-                return f"{name} has {relations[name].arity} columns"
-            if (wide := wide_column(relations[name])) is not None:
-                return f"{name} has a column of type {wide}"
-        if not all(is_join_literal(literal, rule) for literal in literals(rule)):
-            return f"a recursive rule computes values ({rule.at})"
-        if not all(isinstance(term, (VariableTerm, ConstantTerm)) for term in rule.head.arguments):
-            return f"a recursive rule computes values ({rule.at})"
-    return None
+    return rule_obstacle(program, stratum)
 
 
 def maintenance_obstacle(program: Program, stratum: Stratum) -> str | None:
@@ -69,37 +56,28 @@ def maintenance_obstacle(program: Program, stratum: Stratum) -> str | None:
         return "it aggregates inside its recursion, or counts rows"
     if any(relations[name].kind == "choice" for name in stratum.relations):
         return "it chooses rows inside its recursion"
+    return rule_obstacle(program, stratum)
+
+
+def rule_obstacle(program: Program, stratum: Stratum) -> str | None:
+    """Return why one operator cannot evaluate the rules of a recursion, or None if it can."""
+    relations = program.by_name()
     for rule in recursive_rules(program, stratum):
         for name in (rule.head.relation, *(atom.relation for atom, _ in atoms(rule.body))):
-            if not 1 <= relations[name].arity <= MAX_MAINTAINED_COLUMNS:
-                return f"{name} has {relations[name].arity} columns"
+            if not relations[name].arity:
+                return f"{name} has no columns"
             if (wide := wide_column(relations[name])) is not None:
                 return f"{name} has a column of type {wide}"
-        if sum(atom.relation in stratum.relations for atom, _ in atoms(rule.body)) > 1:
-            return f"a rule reads the recursion twice ({rule.at})"
         if not all(is_join_literal(literal, rule) for literal in literals(rule)):
-            return f"a recursive rule computes or negates ({rule.at})"
+            return f"a recursive rule computes values ({rule.at})"
         if not all(isinstance(term, (VariableTerm, ConstantTerm)) for term in rule.head.arguments):
             return f"a recursive rule computes values ({rule.at})"
-        if not determines_source(rule, stratum):
-            return f"a rule does not determine which row of the recursion it follows from ({rule.at})"
     return None
 
 
 def wide_column(relation: Relation) -> Kind | None:
     """Return the kind of a column whose values take several lanes, if there is one: the operator reads single lanes."""
     return next((column.kind for column in relation.columns if column_type(column.kind).lanes > 1), None)
-
-
-def determines_source(rule: Rule, stratum: Stratum) -> bool:
-    """Return whether the head and the other atoms of a rule determine the row of the recursion that it reads."""
-    own = next(atom for atom, _ in atoms(rule.body) if atom.relation in stratum.relations)
-    if any(isinstance(term, WildcardTerm) for term in own.arguments):
-        return False
-    others = (rule.head, *(atom for atom, _ in atoms(rule.body) if atom is not own))
-    determined = {variable.name for atom in others for variable in variables(atom)}
-    names = [variable.name for variable in variables(own)]
-    return len(set(names)) == len(names) and set(names) <= determined
 
 
 def is_seeded(program: Program, stratum: Stratum) -> bool:
@@ -135,9 +113,11 @@ def is_recursive(rule: Rule, stratum: Stratum) -> bool:
 
 
 def is_join_literal(literal: Literal, rule: Rule) -> bool:
-    """Return whether a literal is an atom, or a comparison of variables and constants that lanes decide."""
+    """Return whether a literal is an atom, a negated one, or a comparison of variables and constants in lane order."""
+    if isinstance(literal, Negation):
+        literal = literal.formula  # type: ignore[assignment]
     if isinstance(literal, Atom):
-        return True
+        return all(isinstance(term, (VariableTerm, ConstantTerm, WildcardTerm)) for term in literal.arguments)
     if not isinstance(literal, Comparison):
         return False
     terms = (literal.left, literal.right)
@@ -169,6 +149,10 @@ def system_of(
         for literal in literals(rule):
             if isinstance(literal, Atom):
                 body.append(atom_of(literal, program, numbers, lane))
+            elif isinstance(literal, Negation):
+                assert isinstance(literal.formula, Atom)
+                negated = atom_of(literal.formula, program, numbers, lane)
+                body.append(seminaive.RecursionNegation(negated))
             else:
                 assert isinstance(literal, Comparison)
                 kind = kind_of(literal.left, rule)

@@ -4,9 +4,9 @@
     r(a, d)  <-  r(a, b), e(b, d)
 
 `rule_of` reads a term that joins the recursion with other relations by equal columns and selects columns of them. All
-others, and those that the operator cannot maintain (decision 0021), remain loops: `rule_of` then returns the reason,
-for EXPLAIN. The operator reads its relations completely. A recursion that starts elsewhere and follows few rows of a
-large table is therefore a loop, which looks up rows in shared arrangements.
+others remain loops: `rule_of` then returns the reason, for EXPLAIN. The operator reads its relations completely. A
+recursion that starts elsewhere and follows few rows of a large table is therefore a loop, which looks up rows in shared
+arrangements.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from kpg.api.contracts import Database
     from kpg.sql.lower.row_estimates import RowEstimates
 
-MAX_COLUMNS: Final = 2  # of a relation: two columns of any values have row codes of 62 bits
 MAX_FOLLOWED_ROWS: Final = 100_000  # to read more, for a recursion that starts elsewhere, costs more than lookups
 
 
@@ -86,14 +85,13 @@ def _rule_of(db: Database, node: BoundRecursion, estimates: RowEstimates) -> Lin
     shape.add(entry.step)
     linear = shape.linear_rule()
     _check_sizes(entry, linear, estimates)
-    if not can_maintain(linear.system(entry.variable.name, len(entry.variable.columns), 1)):
-        raise NoRule("a row does not determine the row that it follows from")
+    assert can_maintain(linear.system(entry.variable.name, len(entry.variable.columns), 1))
     return linear
 
 
 def _check_columns(columns: tuple[Column, ...], name: str) -> None:
-    if not 1 <= len(columns) <= MAX_COLUMNS:
-        raise NoRule(f"{name} has {len(columns)} columns")
+    if not columns:
+        raise NoRule(f"{name} has no columns")
     wide = next((column for column in columns if engine_type(column.type).lanes > 1), None)
     if wide is not None:
         raise NoRule(f"{name} has a column of type {wide.type}")
