@@ -11,7 +11,7 @@ each tuple of several columns, and 24 to 48 bytes for each distinct tuple.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -33,16 +33,19 @@ class CodeLayout:
     """The position of each column's id within the code of a row."""
 
     bits: tuple[int, ...]  # bits of the ids of each column; at most 62 together
+    shifts: tuple[int, ...] = field(init=False)  # the lowest bit of each column
+    masks: tuple[int, ...] = field(init=False)
+    width: int = field(init=False)  # the number of bits of a code
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", sum(self.bits))
+        object.__setattr__(self, "shifts", tuple(sum(self.bits[column + 1 :]) for column in range(len(self.bits))))
+        object.__setattr__(self, "masks", tuple((1 << bits) - 1 for bits in self.bits))
 
     @property
     def arity(self) -> int:
         """The number of columns."""
         return len(self.bits)
-
-    @property
-    def width(self) -> int:
-        """The number of bits of a code."""
-        return sum(self.bits)
 
     @property
     def is_ordered(self) -> bool:
@@ -51,7 +54,7 @@ class CodeLayout:
 
     def shift(self, column: int) -> int:
         """Return the lowest bit of a column."""
-        return sum(self.bits[column + 1 :])
+        return self.shifts[column]
 
     def value_bits(self, keys: int) -> int:
         """Return the number of bits below the first `keys` columns."""
@@ -59,25 +62,32 @@ class CodeLayout:
 
     def encode(self, columns: Sequence[Ints], size: int) -> Ints:
         """Return the codes of rows, given the ids of each column."""
-        codes = np.zeros(size, np.int64)
-        for column, ids in enumerate(columns):
-            codes |= ids << self.shift(column)
+        if not columns:
+            return np.zeros(size, np.int64)
+        codes = columns[0] << self.shifts[0]
+        for ids, shift in zip(columns[1:], self.shifts[1:], strict=True):
+            codes |= ids << shift
         return codes
 
     def key(self, columns: Sequence[Ints], size: int) -> Ints:
         """Return the keys made of the ids of the first columns."""
-        return CodeLayout(self.bits[: len(columns)]).encode(columns, size)
+        if not columns:
+            return np.zeros(size, np.int64)
+        codes = columns[0]
+        for ids, bits in zip(columns[1:], self.bits[1:], strict=False):
+            codes = (codes << bits) | ids
+        return codes
 
     def ids(self, codes: Ints, column: int) -> Ints:
         """Return the ids of one column."""
-        return (codes >> self.shift(column)) & ((1 << self.bits[column]) - 1)
+        return (codes >> self.shifts[column]) & self.masks[column]
 
     def rearrange(self, codes: Ints, moves: Sequence[tuple[int, int]]) -> Ints:
         """Return codes of another layout. Each move is a column of this layout and its lowest bit in the other one."""
         out = np.empty(len(codes), np.int64)
-        source = np.array([self.shift(column) for column, _ in moves], np.int64)
+        source = np.array([self.shifts[column] for column, _ in moves], np.int64)
         target = np.array([bit for _, bit in moves], np.int64)
-        masks = np.array([(1 << self.bits[column]) - 1 for column, _ in moves], np.int64)
+        masks = np.array([self.masks[column] for column, _ in moves], np.int64)
         move_columns(codes, source, target, masks, out)
         return out
 

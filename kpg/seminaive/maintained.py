@@ -190,7 +190,7 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         elif literal.relation >= self.system.derived:
             for joined in self._join(literal, solutions, live):
                 yield from self._walk(path, step + 1, joined)
-        elif variables(literal) <= solutions.ids.keys():
+        elif path.is_bound[step]:
             yield from self._walk(path, step + 1, self._present(literal, solutions, live))
         else:
             for joined in self._join(literal, solutions, live | variables(literal)):

@@ -30,6 +30,7 @@ class RulePath:
     steps: tuple[Literal, ...]
     head: RecursionAtom
     live: tuple[frozenset[str], ...]  # the variables that solutions carry before each step, and at the end
+    is_bound: tuple[bool, ...]  # for each step, whether the steps before it bind all of its variables
 
 
 def forward_paths(system: RuleSystem, relation: int) -> list[RulePath]:
@@ -78,17 +79,20 @@ def path(
     live = [frozenset(needed)]
     for literal in reversed(steps):
         live.append(live[-1] | variables(literal))
-    return RulePath(start, steps, head, tuple(reversed(live)))
+    live.reverse()
+    bound, is_bound = variables(start), list[bool]()
+    for literal in steps:
+        is_bound.append(variables(literal) <= bound)
+        bound |= variables(literal)
+    return RulePath(start, steps, head, tuple(live), tuple(is_bound))
 
 
 def joins_derived(path: RulePath, system: RuleSystem) -> bool:
     """Return whether a path looks up rows of a derived atom in an index, since solutions do not determine its row."""
-    bound = variables(path.start)
-    for literal in path.steps:
-        if isinstance(literal, RecursionAtom) and literal.relation < system.derived and not variables(literal) <= bound:
-            return True
-        bound |= variables(literal)
-    return False
+    return any(
+        isinstance(literal, RecursionAtom) and literal.relation < system.derived and not is_bound
+        for literal, is_bound in zip(path.steps, path.is_bound, strict=True)
+    )
 
 
 def with_named_columns(rule: RecursionRule, system: RuleSystem) -> RecursionRule:
