@@ -59,6 +59,7 @@ from kpg.columns.expression import (
     name_of,
     wrap,
 )
+from kpg.columns.computed_nodes import SHARED_KINDS
 from kpg.columns.expression_origin import Failure
 from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import INT64, Schema, literal_type
@@ -185,7 +186,10 @@ class BoundExpression:
 
     def evaluate(self, data: Ints) -> Evaluated:
         """Return the value of each of the n rows of int64[lanes, n]: int64[n], or int64[k, n] if it has k lanes."""
-        values, codes = self._node.run(data)
+        try:
+            values, codes = self._node.run(data)
+        finally:
+            self._scope.computed.clear()
         n = data.shape[1]
         if values.shape[-1] != n:
             values = spread_lane(values, n)
@@ -236,8 +240,19 @@ def _bind(expression: Expression, scope: BindingScope) -> BoundNode:
         arguments = [_bind(argument, scope) for argument in expression.arguments]
         return fold(BINDERS[expression.op](expression, arguments, scope), scope)
     if isinstance(expression, Apply):
-        return user_functions.apply(expression, [_bind(argument, scope) for argument in expression.arguments], scope)
+        return _bind_apply(expression, scope)
     raise TypeMismatch(f"not an expression: {expression!r}")
+
+
+def _bind_apply(expression: Apply, scope: BindingScope) -> BoundNode:
+    """Bind a function; a costly one that occurs again in the expression is evaluated once."""
+    if expression.kind not in SHARED_KINDS:
+        return user_functions.apply(expression, [_bind(argument, scope) for argument in expression.arguments], scope)
+    key = expression.structure(), scope.origin
+    if key not in scope.nodes:
+        arguments = [_bind(argument, scope) for argument in expression.arguments]
+        scope.nodes[key] = user_functions.apply(expression, arguments, scope)
+    return scope.nodes[key]
 
 
 def _literal(value: Any, scope: BindingScope) -> ConstantNode:

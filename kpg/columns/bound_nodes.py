@@ -11,7 +11,7 @@ Null follows SQL: a function of null is null and never fails, unless the functio
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,16 +36,20 @@ _NO_LANES = np.empty((0, 1), np.int64)
 class BindingScope:
     """The schema and symbols that an expression is bound to, and its failures by their codes.
 
-    `origin` is the source text of the expression being bound, if a query language compiled it.
+    `origin` is the source text of the expression being bound, if a query language compiled it. `nodes` has the nodes of
+    functions that are costly to evaluate, so that equal parts of an expression share one, and `computed` their results
+    for the batch that is being evaluated.
     """
 
-    __slots__ = ("_codes", "failures", "origin", "schema", "symbols")
+    __slots__ = ("_codes", "computed", "failures", "nodes", "origin", "schema", "symbols")
 
     def __init__(self, schema: Schema, symbols: Symbols) -> None:
         self.schema = schema
         self.symbols = symbols
         self.failures = [Failure("no failure")]
         self.origin: ExpressionOrigin | None = None
+        self.nodes: dict[Hashable, BoundNode] = {}
+        self.computed: dict[BoundNode, tuple[Ints, NodeResult]] = {}  # with the data that it was computed from
         self._codes: dict[Failure, int] = {}
 
     def code(self, reason: str, call: object | None = None) -> int:

@@ -44,6 +44,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
+SHARED_KINDS = ("distinct", "batches", "values")  # costly; equal calls in an expression share one result
 COMPUTED_KINDS = ("total", "lanes", "distinct", "batches", "values", "volatile")
 _MAX_REASON_CHARACTERS = 300  # reasons are cut here, because each distinct one is kept
 
@@ -139,6 +140,12 @@ class DistinctFunctionNode(ComputedNode):
         self._kept = KeptResults(scope.symbols) if by_symbol else None
 
     def run(self, data: Ints) -> NodeResult:
+        known = self._scope.computed.get(self)
+        if known is None or known[0] is not data:
+            known = self._scope.computed[self] = data, self._compute(data)
+        return known[1]
+
+    def _compute(self, data: Ints) -> NodeResult:
         n = data.shape[1]
         if n == 0:
             return empty_lane(self.type, 0), None

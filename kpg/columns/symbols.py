@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 from kpg.columns.arrow_arrays import from_list, from_numpy
 from kpg.columns.column_types.binary_type import is_arrow_bytes
 from kpg.columns.column_types.string_type import is_arrow_text
-from kpg.columns.hashing import hash_values
 from kpg.columns.lane_values import NULL
+from kpg.columns.symbol_hashes import SymbolHashes
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
@@ -38,6 +38,7 @@ _BYTES = bytes  # inside Symbols, `bytes` is the property
 _FREE = object()  # marks a free entry of the table
 _MAX_CHUNK_BYTES = 2**31 - 1  # the limit of Arrow's 32-bit offsets
 _SAMPLE_ROWS = 16_384  # rows in the sample that decides whether values repeat
+_FEW_VALUES = 64  # of a dictionary: values that are looked up before ids are proposed for them
 _ASCII_CODES = 128
 _MIN_LETTERS = 64  # fewer texts are cheap in any way
 _ENTRY_BYTES = 200  # an estimate of Python's string, dict and list entries, text excluded
@@ -65,8 +66,7 @@ class Symbols:
         self._order: Ints = np.empty(0, np.int64)  # the live ids except those in _unranked, sorted by value
         self._unranked: list[int] = []
         self._ranks: Ints | None = np.empty(0, np.int64)  # by id; None if _order has changed
-        self._hashes: Ints = np.empty(0, np.int64)
-        self._unhashed: list[int] = []
+        self._hashes = SymbolHashes()
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -97,6 +97,16 @@ class Symbols:
 
         Each value proposes an id. Those that have one already leave theirs free.
         """
+        if 8 * len(self._free) < len(values) and self._ids.keys().isdisjoint(values):
+            first, before = len(self._values), len(self._ids)
+            ids = range(first, first + len(values))
+            self._ids.update(zip(values, ids, strict=True))
+            if len(self._ids) == before + len(values):  # no value occurs twice
+                self._values.extend(values)
+                self._note_new(list(ids), _total_size(values))
+                return np.arange(first, first + len(values))
+            for value in values:
+                self._ids.pop(value, None)
         reused = self._free[max(0, len(self._free) - len(values)) :]
         first = len(self._values)
         proposed = [*reused, *range(first, first + len(values) - len(reused))]
@@ -115,7 +125,6 @@ class Symbols:
         """Account for new values."""
         self._text_bytes += text_bytes
         self._unranked.extend(ids)
-        self._unhashed.extend(ids)
 
     def _intern_array(self, array: Any) -> Ints:
         if not pa.types.is_dictionary(array.type):
@@ -130,8 +139,8 @@ class Symbols:
                 return self._intern_list(values) if array.null_count else self._intern_distinct(values)
             array = array.dictionary_encode()
             if not array.null_count:  # every value of the dictionary is used
-                ids = self._intern_list(_python_values(array.dictionary))
-                return ids.take(array.indices.to_numpy())  # type: ignore[no-any-return]
+                intern = self._intern_list if len(array.dictionary) <= _FEW_VALUES else self._intern_distinct
+                return intern(_python_values(array.dictionary)).take(array.indices.to_numpy())
         indices = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
         used = np.zeros(len(array.dictionary) + 1, np.bool_)  # the last entry stands for null
         used[indices] = True
@@ -241,19 +250,9 @@ class Symbols:
         """Whether `ranks` returns without comparing values."""
         return not self._unranked
 
-    def hashes(self) -> Ints:
-        """Return a hash of the value of each id; it is the same in every process."""
-        if self._unhashed:
-            grown = np.zeros(len(self._values), np.int64)
-            grown[: len(self._hashes)] = self._hashes
-            grown[self._unhashed] = hash_values([self._values[id_] for id_ in self._unhashed])
-            self._hashes, self._unhashed = grown, []
-        return self._hashes
-
     def hash_of(self, ids: Ints) -> Ints:
-        """Return the hash of each of some ids; that of null is NULL."""
-        hashes = self.hashes()
-        return np.where(ids < 0, NULL, hashes[np.maximum(ids, 0)]) if len(hashes) else ids
+        """Return a hash of the value of each id, the same in every process; that of null is NULL."""
+        return self._hashes.of(self._values, ids)
 
     def hold(self, ids: Ints) -> SymbolHold:
         """Keep these ids from being reclaimed until the returned object is deleted."""
@@ -280,7 +279,7 @@ class Symbols:
         self._order = self._order[live[self._order]]
         self._ranks = None
         self._unranked = [id_ for id_ in self._unranked if live[id_]]
-        self._unhashed = [id_ for id_ in self._unhashed if live[id_]]
+        self._hashes.forget(dead)
         return len(dead)
 
     @property

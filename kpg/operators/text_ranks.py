@@ -1,8 +1,9 @@
-"""First rows of groups in the order of text. Symbols are replaced by their ranks during the evaluation only.
+"""First rows of groups in the order of text. Symbols are replaced by numbers in this order for the evaluation only.
 
 The ranks of symbols change when new symbols are added, their ids do not. So traces hold ids; the histories of the keys
-of a task are converted to ranks, sorted, evaluated and converted back.
-Cost: a sort of these histories.
+of a task are converted, sorted, evaluated and converted back. Texts are compared only where they decide: among rows of
+a group that agree in all lanes before the first text. The ids of these texts are permuted; others stay as they are.
+Cost: a sort of the histories, and of the texts that decide.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
+from kpg.columns.text_order import order_keys
 from kpg.columns.updates import Ints
 from kpg.operators.correction_columns import Corrections, InterestingTimes
 from kpg.operators.corrections import evaluate_first
@@ -30,17 +32,19 @@ def first_by_rank(
     outputs: KeyHistory,
 ) -> Corrections:
     """Evaluate the first rows of each group, where some of the leading value lanes are symbols."""
-    ranks = symbols.ranks()
-    ids = np.empty_like(ranks)
-    ids[ranks] = np.arange(len(ranks))
-    ranked_runs = [_resort(run, ranks, ranked, descending) for run in (inputs, outputs)]
-    corrections = evaluate_first(limit, copies, times, *ranked_runs)
+    decided = ranked.index(True)  # lanes before the first text
+    tied = _tied_symbols((inputs, outputs), ranked, decided)
+    ids, places = _by_value(symbols, tied)
+    lanes = len(ranked) if len(tied) else decided  # without ties, the lanes after them do not matter
+    sorted_runs = [_resort(run, (ids, places), ranked, descending, lanes) for run in (inputs, outputs)]
+    corrections = evaluate_first(limit, copies, times, *sorted_runs)
     data = corrections.data.copy()
+    back = np.argsort(places)
     for lane, (is_symbol, down) in enumerate(zip(ranked, descending, strict=True)):
         if down:
             np.invert(data[lane], out=data[lane])
         if is_symbol:
-            data[lane] = _map_symbols(ids, data[lane])
+            data[lane] = _replace(places[back], ids[back], data[lane])
     order = np.lexsort((*corrections.times[::-1], *data[::-1], corrections.key_index))
     return Corrections(
         corrections.key_index[order],
@@ -48,6 +52,47 @@ def first_by_rank(
         np.ascontiguousarray(corrections.times[:, order]),
         np.ascontiguousarray(corrections.diffs[:, order]),
     )
+
+
+def _tied_symbols(runs: tuple[KeyHistory, ...], ranked: tuple[bool, ...], decided: int) -> Ints:
+    """Return the ids in rows that agree with a different row of their group in the first `decided` value lanes."""
+    runs = tuple(run for run in runs if run.data.shape[1])
+    if not runs:
+        return np.empty(0, np.int64)
+    data = np.concatenate([run.data for run in runs], axis=1)
+    key_of = np.concatenate([_keys_of(run) for run in runs])
+    order = np.lexsort((*data[:decided][::-1], key_of))
+    data, key_of = data[:, order], key_of[order]
+    same = (key_of[1:] == key_of[:-1]) & (data[:decided, 1:] == data[:decided, :-1]).all(axis=0)
+    tied = same & (data[decided:, 1:] != data[decided:, :-1]).any(axis=0)
+    if not tied.any():
+        return np.empty(0, np.int64)
+    number = np.concatenate([np.zeros(1, np.int64), np.cumsum(~same)])  # of the rows that agree
+    in_tie = np.isin(number, number[1:][tied])
+    ids = np.unique(data[:, in_tie][list(ranked)])
+    return ids[ids >= 0]
+
+
+def _by_value(symbols: Symbols, ids: Ints) -> tuple[Ints, Ints]:
+    """Return sorted ids, and for each the one that takes its place, so that these are ordered as the values are."""
+    if not len(ids):
+        return ids, ids
+    (keys,) = order_keys(symbols, ids)
+    places = np.empty_like(ids)
+    places[np.argsort(keys)] = ids
+    return ids, places
+
+
+def _replace(ids: Ints, others: Ints, lane: Ints) -> Ints:
+    """Return a lane with other ids in place of some, which are sorted."""
+    if not len(ids):
+        return lane
+    at = np.minimum(np.searchsorted(ids, lane), len(ids) - 1)
+    return np.where(ids[at] == lane, others[at], lane)
+
+
+def _keys_of(run: KeyHistory) -> Ints:
+    return np.repeat(np.arange(len(run.offsets) - 1), np.diff(run.offsets))
 
 
 def order_by_value(schema: Schema, data: Ints, symbols: Symbols, descending: tuple[bool, ...] = ()) -> Ints:
@@ -68,15 +113,17 @@ def _map_symbols(table: Ints, lane: Ints) -> Ints:
     return np.where(null, NULL, table[np.where(null, 0, lane)]) if len(table) else lane
 
 
-def _resort(run: KeyHistory, ranks: Ints, ranked: tuple[bool, ...], descending: tuple[bool, ...]) -> KeyHistory:
+def _resort(
+    run: KeyHistory, places: tuple[Ints, Ints], ranked: tuple[bool, ...], descending: tuple[bool, ...], lanes: int
+) -> KeyHistory:
+    """Return the history with replaced symbols and complemented lanes, in the order of its first lanes."""
     data = run.data.copy()
     for lane, (is_symbol, down) in enumerate(zip(ranked, descending, strict=True)):
         if is_symbol:
-            data[lane] = _map_symbols(ranks, data[lane])
+            data[lane] = _replace(*places, data[lane])
         if down:
             np.invert(data[lane], out=data[lane])
-    key_of = np.repeat(np.arange(len(run.offsets) - 1), np.diff(run.offsets))
-    order = np.lexsort((*run.times[::-1], *data[::-1], key_of))
+    order = np.lexsort((*run.times[::-1], *data[:lanes][::-1], _keys_of(run)))
     return KeyHistory(
         run.offsets,
         np.ascontiguousarray(data[:, order]),

@@ -166,9 +166,11 @@ class Reclaiming(RuleBasedStateMachine):
     def rank(self) -> None:
         self.symbols.ranks()
 
-    @rule()
-    def hash(self) -> None:
-        self.symbols.hashes()
+    @rule(data=st.data())
+    def hash(self, data: st.DataObject) -> None:
+        some = data.draw(st.lists(st.sampled_from(sorted(self.live)))) if self.live else []
+        hashes = self.symbols.hash_of(np.array([*some, NULL], np.int64))
+        assert hashes[-1] == NULL and len(set(hashes.tolist())) == 1 + len(set(some))
 
     @invariant()
     def live_ids_keep_their_values_order_and_hashes(self) -> None:
@@ -179,7 +181,7 @@ class Reclaiming(RuleBasedStateMachine):
     def teardown(self) -> None:
         fresh = Symbols()
         for id_, value in self.live.items():
-            assert self.symbols.hashes()[id_] == fresh.hash_of(fresh.intern([value]))[0]
+            assert self.symbols.hash_of(np.array([id_]))[0] == fresh.hash_of(fresh.intern([value]))[0]
         texts = sorted((value, id_) for id_, value in self.live.items() if isinstance(value, str))
         ranks = self.symbols.ranks()[[id_ for _, id_ in texts]] if texts else np.empty(0)
         assert (np.diff(ranks) > 0).all()
