@@ -28,6 +28,7 @@ from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.embedded_stream import EmbeddedStream
 from kpg.api.history_horizon import HistoryHorizon
 from kpg.api.input_declaration import any_column_name, existing_input
+from kpg.api.kept_memory import keep_freed_memory
 from kpg.api.memory import Memory, Watch
 from kpg.api.output_table import OutputTable
 from kpg.api.pending_rows import PendingRows
@@ -75,6 +76,7 @@ class EmbeddedDatabase(Database):
         symbols: Symbols | None = None,
         durable: DurableStore | None = None,
     ) -> None:
+        keep_freed_memory()
         self.config = config
         self.symbols = Symbols() if symbols is None else symbols  # an empty table is false
         self.failures = ErrorRows(self.symbols)

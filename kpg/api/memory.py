@@ -1,8 +1,9 @@
 """The memory limit: an error that names the limit and what grew, before the machine runs out of memory.
 
-The limit applies to the resident memory of this process. It is checked when rows are inserted, between the steps of
-operators, between the rounds of recursions, before large allocations (kpg.columns.memory_budget), and after each
-advance. A check costs microseconds, and is made only if there is a limit.
+The limit applies to the resident memory of this process, without freed memory that is kept for reuse
+(kpg.api.kept_memory). It is checked when rows are inserted, between the steps of operators, between the rounds of
+recursions, before large allocations (kpg.columns.memory_budget), and after each advance. A check costs microseconds,
+and is made only if there is a limit.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 from collections.abc import Callable
 from time import monotonic
 
+from kpg.api.kept_memory import return_freed_memory
 from kpg.errors import OverBudget
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -30,6 +32,14 @@ def resident_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def exceeds(limit: int, more: int = 0) -> bool:
+    """Return whether the live memory of this process, with `more` bytes, exceeds a limit."""
+    if resident_bytes() + more <= limit:
+        return False
+    return_freed_memory()
+    return resident_bytes() + more > limit
+
+
 class Memory:
     """A limit in bytes, or none. `describe` returns what holds the memory, for the error."""
 
@@ -40,7 +50,7 @@ class Memory:
 
     def check(self, more: int = 0) -> None:
         """Raise if the process, with `more` bytes, would exceed the limit."""
-        if self.limit is not None and resident_bytes() + more > self.limit:
+        if self.limit is not None and exceeds(self.limit, more):
             wanted = f"; asked for: {more:,} more" if more else ""
             held = f"Held: {resident_bytes():,} bytes{wanted}."
             raise OverBudget(

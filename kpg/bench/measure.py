@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
+from kpg.api.kept_memory import return_freed_memory
+
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
     from kpg.api.embedded_database import EmbeddedDatabase
@@ -157,8 +159,9 @@ def peak_resident_bytes() -> int:
 
 
 def collected_resident_bytes() -> int:
-    """Collect garbage, then return the resident memory of this process."""
+    """Collect garbage, return freed memory to the system, then return the resident memory of this process."""
     gc.collect()
+    return_freed_memory()
     return resident_bytes()
 
 

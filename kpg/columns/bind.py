@@ -48,6 +48,7 @@ from kpg.columns.bound_nodes import (
     null_node,
     spread_lane,
 )
+from kpg.columns.computed_nodes import SHARED_KINDS
 from kpg.columns.expression import (
     Apply,
     ColumnReference,
@@ -59,7 +60,6 @@ from kpg.columns.expression import (
     name_of,
     wrap,
 )
-from kpg.columns.computed_nodes import SHARED_KINDS
 from kpg.columns.expression_origin import Failure
 from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import INT64, Schema, literal_type

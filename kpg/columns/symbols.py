@@ -99,11 +99,11 @@ class Symbols:
         """
         if 8 * len(self._free) < len(values) and self._ids.keys().isdisjoint(values):
             first, before = len(self._values), len(self._ids)
-            ids = range(first, first + len(values))
-            self._ids.update(zip(values, ids, strict=True))
+            fresh = range(first, first + len(values))
+            self._ids.update(zip(values, fresh, strict=True))
             if len(self._ids) == before + len(values):  # no value occurs twice
                 self._values.extend(values)
-                self._note_new(list(ids), _total_size(values))
+                self._note_new(list(fresh), _total_size(values))
                 return np.arange(first, first + len(values))
             for value in values:
                 self._ids.pop(value, None)
@@ -140,7 +140,8 @@ class Symbols:
             array = array.dictionary_encode()
             if not array.null_count:  # every value of the dictionary is used
                 intern = self._intern_list if len(array.dictionary) <= _FEW_VALUES else self._intern_distinct
-                return intern(_python_values(array.dictionary)).take(array.indices.to_numpy())
+                taken: Ints = intern(_python_values(array.dictionary)).take(array.indices.to_numpy())
+                return taken
         indices = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
         used = np.zeros(len(array.dictionary) + 1, np.bool_)  # the last entry stands for null
         used[indices] = True

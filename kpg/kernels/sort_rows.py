@@ -43,6 +43,8 @@ def pack_words(block, low, drop, mask, shift, first, words):
         for lane in range(block.shape[0]):
             values = block[lane, start : start + CHUNK_WORDS]
             least, unused, bits, offset = low[lane], drop[lane], mask[lane], shift[lane]
+            if bits == 0:
+                continue
             for i in range(len(part)):
                 part[i] |= (((values[i] - least) >> unused) & bits) << offset
 

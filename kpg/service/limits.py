@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kpg.api.memory import resident_bytes
+from kpg.api.memory import exceeds, resident_bytes
 from kpg.api.query_limits import GroupLimits as GroupLimits
 from kpg.api.query_limits import QueryLimits as QueryLimits
 from kpg.errors import OverLimit
@@ -87,9 +87,9 @@ class Limits:
 
     def check_memory(self, name: str) -> None:
         """Raise if the process uses too much memory to build another dataflow."""
-        if self.memory is not None and (held := resident_bytes()) > self.memory:
+        if self.memory is not None and exceeds(self.memory):
             raise OverLimit(
                 f"cannot build {name}: over the memory limit of {self.memory:,} bytes",
-                detail=f"The process uses {held:,} bytes.",
+                detail=f"The process uses {resident_bytes():,} bytes.",
                 hint="End interests that are no longer read, with uninterest, and try again.",
             )

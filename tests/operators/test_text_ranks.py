@@ -1,4 +1,4 @@
-"""The first rows of groups by numbers and texts, as rows come and go; texts decide only among rows with equal numbers."""
+"""The first rows of groups by numbers and texts, as rows come and go; texts decide among rows with equal numbers."""
 
 from collections import Counter
 
