@@ -142,10 +142,10 @@ class DistinctFunctionNode(ComputedNode):
     def run(self, data: Ints) -> NodeResult:
         known = self._scope.computed.get(self)
         if known is None or known[0] is not data:
-            known = self._scope.computed[self] = data, self._compute(data)
+            known = self._scope.computed[self] = data, self._evaluate(data)
         return known[1]
 
-    def _compute(self, data: Ints) -> NodeResult:
+    def _evaluate(self, data: Ints) -> NodeResult:
         n = data.shape[1]
         if n == 0:
             return empty_lane(self.type, 0), None
