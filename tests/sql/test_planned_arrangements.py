@@ -53,3 +53,10 @@ def test_a_filter_by_a_substring_is_applied_before_a_join():
     algebra, _ = plan_of(22)
     anti = next(at for at, line in enumerate(algebra) if line.startswith("Join anti"))
     assert algebra[anti + 1].startswith("Filter (substring(")
+
+
+def test_the_table_that_describes_groups_is_found_among_those_that_no_aggregate_reads():
+    with kpg.open() as db:
+        db.sql("CREATE TABLE s (a INT PRIMARY KEY, b TEXT); CREATE TABLE o (c INT)")
+        plan = db.sql("EXPLAIN SELECT s.a, s.b, count(*) FROM s, o WHERE s.a = o.c GROUP BY s.a, s.b").rows()
+        assert any("Aggregate by (c)" in row[0] for row in plan)

@@ -11,6 +11,8 @@ rows, so it is best joined first.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
 
 from kpg.sql.lower.join_graph import JoinGraph, graph_of, without_renaming
 from kpg.sql.relational.relations import Aggregate, BoundJoin, BoundRelation, Query, Scan
@@ -22,6 +24,8 @@ from kpg.sql.rewrites.push_filters import parents_of
 from kpg.sql.rewrites.relation_traversal import map_relations, scalars_of
 from kpg.sql.rewrites.scalar_properties import can_fail
 from kpg.sql.rewrites.source_facts import QueryFacts
+
+MAX_TABLES: Final = 5  # that may describe groups; all subsets of them are tried, the largest first
 
 
 def group_early(query: Query, facts: QueryFacts) -> Query:
@@ -50,11 +54,11 @@ class EarlyGroups:
 
     def rewritten(self) -> BoundRelation:
         """Return the same groups, with some tables joined later, or the groups themselves."""
-        later = self._describing()
-        while later:
-            if (found := self._joined_later(later)) is not None:
-                return found
-            later.pop(0)
+        tables = self._describing()[:MAX_TABLES]
+        for size in range(len(tables), 0, -1):
+            for later in combinations(tables, size):
+                if (found := self._joined_later(list(later))) is not None:
+                    return found
         return self.node
 
     def _describing(self) -> list[int]:
