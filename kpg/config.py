@@ -17,6 +17,7 @@ class Config:
     effort: Effort = "default"  # how eagerly traces merge: see kpg.trace.merge_policy
     max_rounds: int = 10_000_000  # the maximum number of rounds of one recursion
     coordinates: int = 1  # the number of coordinates of a time outside loops
+    max_lag: int | None = None  # epochs that an answer may lag behind; None: see kpg.api.answer_lag
 
 
 CHANGES_LIMIT = 1_000_000  # rows of unread changes before they are summed: tens of megabytes for each output

@@ -24,6 +24,7 @@
         OverBudget          the memory limit
         OverLimit           a limit of one user of a service
         TooManyRounds       the maximum number of rounds of a recursion
+        Lagging             the number of epochs, or the memory, by which an answer may lag behind
         Overflow            the range of a number's type
       StorageError        a file cannot be used
         Corrupt             damaged, truncated, or of another kind
@@ -160,6 +161,10 @@ class TooManyRounds(ResourceError):
     """A recursion exceeded its maximum number of rounds."""
 
 
+class Lagging(ResourceError):
+    """An answer fell too far behind the clock."""
+
+
 class Overflow(ResourceError):
     """A number left the range of its type."""
 
@@ -233,6 +238,7 @@ WIRE_NAMES: dict[str, type[KpgError]] = {
     "OverBudget": OverBudget,
     "OverLimit": OverLimit,
     "TooManyRounds": TooManyRounds,
+    "Lagging": Lagging,
     "Overflow": Overflow,
     "StorageError": StorageError,
     "Corrupt": Corrupt,

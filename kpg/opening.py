@@ -32,6 +32,7 @@ class OpenOptions(TypedDict, total=False):
     memory_limit: int | None
     effort: Effort
     max_rounds: int
+    max_lag: int | None
     coordinates: int
     durability: Durability
     checkpoint_bytes: int
@@ -76,6 +77,7 @@ def open(
     memory_limit: int | None = None,
     effort: Effort = "default",
     max_rounds: int = 10_000_000,
+    max_lag: int | None = None,
     coordinates: int = 1,
     background: bool = False,
     durability: Durability = "commit",
@@ -91,6 +93,7 @@ def open(
     memory_limit  bytes; calls raise OverBudget while the process (each worker) holds more
     effort        how eagerly indexes merge: eager, default or lazy
     max_rounds    the maximum number of rounds of a recursion
+    max_lag       the number of epochs that an answer may lag behind before it is rebuilt, then stopped; None: any
     coordinates   the number of coordinates of a time: 1, or more for inputs with several clocks
     background    run on a thread of its own, and accept calls from any thread and from asyncio
     durability    commit: advance returns when the disk has the rows; relaxed: when the operating system has them
@@ -108,7 +111,7 @@ def open(
         warm()  # several processes would compile the same kernels at the same time
     else:
         prepare()
-    config = Config(history, memory_limit, effort, max_rounds, coordinates)
+    config = Config(history, memory_limit, effort, max_rounds, coordinates, max_lag)
     if spark is not None:
         if background:
             raise ProgramError("spark= runs in the background already", hint="Leave background=True out.")

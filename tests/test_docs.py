@@ -77,7 +77,7 @@ HELD = [
     kpg.Changes, kpg.Background,
 ]  # fmt: skip
 FOR_THE_ENGINE = {
-    "answers_lag", "as_frontier", "as_time", "check", "horizon", "is_single_worker",  # Database
+    "answers_lag", "uninterrupted", "as_frontier", "as_time", "check", "horizon", "is_single_worker",  # Database
     "latest", "size",  # BaseRelation, Input
 }  # fmt: skip
 

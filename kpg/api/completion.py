@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
+from kpg.api.answer_lag import LagLimit
 from kpg.dataflow.graph import Dataflow
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Completion:
         self._db = db
         self._clock_before: Frontier = db.worker.clock.now  # before it moved last
         self._next_follow = 0.0
+        self._limit = LagLimit(db)
 
     @property
     def lags(self) -> bool:
@@ -110,6 +112,7 @@ class Completion:
             self._finish()
             return False
         self._seal_completed()
+        self._limit.enforce()
         self._pass_on(monotonic() >= self._next_follow)
         return True
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
+from kpg.api.answer_lag import lag_of
 from kpg.api.memory import resident_bytes
 from kpg.api.times import show_frontier
 from kpg.columns.schema import Schema
@@ -149,7 +150,10 @@ def state_of(dataflow: Dataflow) -> str:
     """Return whether a dataflow has failed, has work to do, waits for a time, or is idle."""
     if dataflow.failure is not None:
         return f"failed: {dataflow.failure.what}"
-    if any(operator.scheduled for operator in dataflow.operators):
+    lag = lag_of(dataflow)
+    if lag.epochs:
+        return f"{_count(lag.epochs, 'epoch')} behind, pins {lag.pinned_bytes:,} bytes"
+    if dataflow.is_busy or any(operator.scheduled for operator in dataflow.operators):
         return "busy"
     held = Frontier(time for operator in dataflow.operators for time in operator.held)
     return f"waiting for {show_frontier(held)}" if held else "idle"
@@ -187,6 +191,8 @@ def describe_database(db: EmbeddedDatabase) -> dict[str, Any]:
                 "name": dataflow.name,
                 "operators": len(dataflow.operators),
                 "state": state_of(dataflow),
+                "lag_epochs": lag_of(dataflow).epochs,
+                "pinned_bytes": lag_of(dataflow).pinned_bytes,
                 **spent_in(db, dataflow),
             }
             for _, dataflow in sorted(db.worker.dataflows.items())

@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +155,11 @@ class EmbeddedDatabase(Database):
 
     @property
     def answers_lag(self) -> bool:
-        return self.completion.lags
+        return self.completion.requests is not None
+
+    def uninterrupted(self) -> AbstractContextManager[None]:
+        requests = self.completion.requests
+        return nullcontext() if requests is None else requests.uninterrupted()
 
     def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         self.check()

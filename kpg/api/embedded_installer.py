@@ -53,7 +53,8 @@ class EmbeddedInstaller(Installer):
         self._check([node])
         chosen = free_output_name(self.db, name, replace)
         with shared_indexes(node):
-            output = self._output(node, chosen, keep)
+            output = self.build_output(node, chosen, keep)
+        output.node = node
         self._admit(output.dataflow)
         enter(self.db, output, name)
         return output
@@ -69,7 +70,8 @@ class EmbeddedInstaller(Installer):
         if self.db.admission is not None:
             self.db.admission.admit(dataflow)
 
-    def _output(self, node: PlanNode, chosen: str, keep: bool) -> EmbeddedOutput:
+    def build_output(self, node: PlanNode, chosen: str, keep: bool) -> EmbeddedOutput:
+        """Install the dataflow of an answer, without entering it into the table of outputs."""
         changes = UnreadChanges(node.schema, self.db.config.coordinates)
         if not keep:
             stream = StreamBuilder(self.db, chosen, node, changes)

@@ -28,6 +28,7 @@ from kpg.api.shared_indexes import OutputIndexes, indexed_rows
 from kpg.api.trace_reads import check_errors, check_readable, read_rows, to_counted_table, to_table
 from kpg.api.unread_changes import UnreadChanges
 from kpg.api.usage_guard import LimitedUsage
+from kpg.columns.consolidation import consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, constant
@@ -39,6 +40,7 @@ from kpg.operators.import_arrangement import advance_batch
 if TYPE_CHECKING:
     from kpg.api.capture import Capture
     from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.plan.nodes import PlanNode
 
 
 class EmbeddedOutput(Output):
@@ -60,6 +62,8 @@ class EmbeddedOutput(Output):
         self.name = name
         self.schema: Schema = changes.schema
         self.captures: list[Capture] = []
+        self.node: PlanNode | None = None  # its plan, to rebuild it
+        self._rebuilt = False
         self._dataflow = dataflow
         self._changes = changes
         self._installed = installed
@@ -314,6 +318,43 @@ class EmbeddedOutput(Output):
         return explain_dataflow(self.db, self._dataflow)
 
     # Life
+
+    def rebuild(self) -> bool:
+        """Replace the dataflow by a new one that begins with the current rows; return whether that is possible.
+
+        It is possible once, for an answer that keeps its rows and that no other query reads. Readers get the
+        difference of the answers as changes at one time.
+        """
+        old = self._installed
+        if (
+            self._rebuilt
+            or self.node is None
+            or old is None
+            or old.publisher.importers
+            or old.users > 1
+            or self.captures
+        ):
+            return False
+        known = self._known_rows(old)
+        usage, taps = self._dataflow.usage, self._changes.taps
+        fresh = self.db.installer.build_output(self.node, self.name, keep=True)
+        old.release()  # after the new one holds the indexes that both read
+        self._dataflow, self._changes, self._installed = fresh._dataflow, fresh._changes, fresh._installed
+        self._errors, self._dataflow.usage, self._rebuilt = fresh._errors, usage, True
+        self._changes.taps = taps
+        if known is not None:
+            self._changes.restart(known, self.db.epoch - 1)
+        return True
+
+    def _known_rows(self, installed: InstalledArrangement) -> Updates | None:
+        """Return the rows that readers of changes know; None if none were read."""
+        epoch = self.db.completion.complete_through(self._dataflow)
+        if not self._changes.was_read or epoch < 0:
+            return None
+        data, counts = read_rows(installed, self.schema, (epoch,), None)
+        rows = Updates(np.ascontiguousarray(data), constant((epoch,)), counts.reshape(1, -1))
+        unread = self._changes.drain(epoch)
+        return consolidate_all([rows, Updates(unread.data, constant((epoch,)), -unread.diffs)])
 
     def _check(self) -> None:
         self.db.check()

@@ -51,7 +51,7 @@ def perform(db: EmbeddedDatabase, transactions: Sequence[TransactionRequest]) ->
     origins = {transaction.origin: None for transaction in filled if transaction.origin is not None}
     try:
         is_new = any(transaction.origin is None or transaction.origin not in db.applied for transaction in filled)
-        epoch = db.advance(origins=tuple(origins), wait=not db.completion.lags) if is_new else db.epoch - 1
+        epoch = db.advance(origins=tuple(origins), wait=not db.answers_lag) if is_new else db.epoch - 1
     except BaseException as error:
         db.pending.restore(start, db.time)
         for transaction in filled:

@@ -34,6 +34,7 @@ class UnreadChanges:
         self._rows = 0
         self._limit = CHANGES_LIMIT
         self._left_to_trace: Ints | None = None  # the time through which only the trace holds the changes
+        self._restarted_at: int | None = None  # the epoch of all changes of an answer that was rebuilt
         self.set_lanes(schema)
 
     def keep_times_apart(self) -> None:
@@ -90,14 +91,31 @@ class UnreadChanges:
             parts, later = split_at(parts, through)
         self._parts, self._rows = later, sum(map(len, later))
         self._limit, self._left_to_trace = CHANGES_LIMIT, None
+        if self._restarted_at is not None and parts:
+            parts = [
+                consolidate_all([Updates(part.data, constant((self._restarted_at,)), part.diffs) for part in parts])
+            ]
+        self._restarted_at = None
         changes = concatenate(parts) if parts else no_updates(self.schema.width, self._coordinates)
         if not self.was_read and len(parts) > 1:  # the initial content arrives in batches that may cancel each other
             changes = in_time_order(consolidate(changes))
         self.was_read = True
         return self.in_reading_order(changes)
 
+    def restart(self, before: Updates, epoch: int) -> None:
+        """Begin again for an answer that was rebuilt: the first changes are its rows minus those before, at an epoch.
+
+        `before` has the rows that the reader knows, in the reader's order of columns.
+        """
+        removed = reorder_lanes(before, list(self.schema.lanes_of(self._lanes.names)))
+        self._parts.append(Updates(removed.data, constant((epoch,)), -removed.diffs))
+        self._rows += len(before)
+        self.was_read, self._restarted_at = True, epoch
+
     def has_some(self, through: int) -> bool:
         """Return whether there are changes at or before an epoch."""
+        if self._restarted_at is not None and through < self._restarted_at:
+            return False
         if self._left_to_trace is not None:  # all or none: the trace does not separate completed changes from others
             assert self.trace is not None
             upper = self.trace.spine.upper

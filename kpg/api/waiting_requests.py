@@ -15,8 +15,9 @@ the same session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,19 @@ class WaitingRequests:
         """Whether the caller runs in a request that may let others run."""
         request = self._current
         return request is not None and request.interruptible and request.stack is getcurrent()
+
+    @contextmanager
+    def uninterrupted(self) -> Iterator[None]:
+        """Let no other request run while the current one waits in this block."""
+        request = self._current
+        before = request is not None and request.interruptible
+        if request is not None:
+            request.interruptible = False
+        try:
+            yield
+        finally:
+            if request is not None:
+                request.interruptible = before
 
     def wait(self, condition: Condition) -> None:
         """Let others run until a condition holds, or no work is left."""

@@ -121,11 +121,15 @@ class Worker:
         """Step for about this long, in fair shares. Return False if nothing is left to do for now."""
         if self.guard is None:
             return self._slices.work(seconds)
-        self.current = None
-        with suppress(KpgError):
-            self.guard(0)  # time between slices is charged to no dataflow
+        self._charge_nobody(self.guard)
         with budget(self.guard):
             return self._slices.work(seconds)
+
+    def _charge_nobody(self, guard: Check) -> None:
+        """Let the guard charge the time before this run or slice to no dataflow."""
+        self.current = None
+        with suppress(KpgError):
+            guard(0)
 
     def run_dataflow(self, dataflow: Dataflow) -> None:
         """Do all work of one dataflow that is ready, before that of others."""
@@ -160,6 +164,7 @@ class Worker:
         if self.guard is None:
             self._run_until_idle()
         else:
+            self._charge_nobody(self.guard)
             with budget(self.guard):
                 self._run_until_idle()
         if self.cleanup_due:

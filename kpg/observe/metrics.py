@@ -52,6 +52,8 @@ FAMILIES: dict[str, MetricFamily] = {
     "kpg_workers": MetricFamily("gauge", "Workers of the db."),
     "kpg_dataflows": MetricFamily("gauge", "Installed dataflows."),
     "kpg_operators": MetricFamily("gauge", "Operators of a dataflow."),
+    "kpg_dataflow_lag_epochs": MetricFamily("gauge", "Epochs that a dataflow has received and not completed."),
+    "kpg_dataflow_pinned_bytes": MetricFamily("gauge", "Bytes that wait at the inputs of a dataflow that lags."),
     "kpg_steps_total": MetricFamily("counter", "Steps of operators."),
     "kpg_arrangement_rows": MetricFamily("gauge", "Updates that an arrangement holds."),
     "kpg_arrangement_bytes": MetricFamily("gauge", "Bytes that an arrangement holds."),
@@ -123,6 +125,8 @@ def of_dataflow(described: dict[str, Any], own: Labels) -> Iterator[Sample]:
     """Yield the metrics of one dataflow."""
     labels = (("dataflow", described["name"]), *own)
     yield "kpg_operators", labels, described["operators"]
+    yield "kpg_dataflow_lag_epochs", labels, described["lag_epochs"]
+    yield "kpg_dataflow_pinned_bytes", labels, described["pinned_bytes"]
     if described.get("seconds") is not None:
         yield "kpg_dataflow_seconds_total", labels, described["seconds"]
         yield "kpg_dataflow_steps_total", labels, described["steps"]

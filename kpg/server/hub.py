@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
-from kpg.errors import Closed, KpgError, OverLimit, TooManyRounds
+from kpg.errors import Closed, KpgError, Lagging, OverLimit, TooManyRounds
 from kpg.observe.metrics import as_prometheus, snapshot
 from kpg.protocol import replies, requests
 from kpg.protocol.error_messages import failure_of
@@ -31,7 +31,7 @@ from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import TokenHolder, Tokens
 from kpg.service import Interest, Service
 
-PERMANENT_FAILURES: Final = (OverLimit, TooManyRounds)  # an answer does not recover from these
+PERMANENT_FAILURES: Final = (Lagging, OverLimit, TooManyRounds)  # an answer does not recover from these
 HTTP_OWNER: Final = 0  # HTTP requests have no session
 
 

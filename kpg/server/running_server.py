@@ -55,6 +55,7 @@ class Settings:
     sinks: Path | None = None  # the directory that clients' sinks write to; None disables them
     functors: Path | None = None  # the Python module with the functions of user-defined functors
     history: int | None = 0
+    max_lag: int | None = None  # epochs that an answer may lag behind
     workers: int = 1  # processes that share the work, or task slots of Spark
     spark: str | None = None  # the master of a Spark session; None: workers are processes of this machine
     memory: int | None = field(default_factory=default_limit)  # bytes of each worker
@@ -71,6 +72,7 @@ class Settings:
             "history": self.history,
             "memory_limit": self.memory,
             "max_rounds": self.rounds,
+            "max_lag": self.max_lag,
         }
         if self.spark is None:
             return open_db(self.directory, workers=self.workers, **options)

@@ -70,6 +70,9 @@ def add_to(commands: Any) -> None:
     engine.add_argument(
         "--spark", metavar="MASTER", help="run the workers in a Spark session with this master, one task slot each"
     )
+    engine.add_argument(
+        "--max-lag", type=positive, metavar="N", help="number of times that an answer may lag behind (any number)"
+    )
     engine.add_argument("--history", type=int, default=0, metavar="N", help="number of past times that can be read (0)")
     engine.add_argument(
         "--sinks", type=Path, metavar="DIR", help="directory that admins' sinks write to (default: no sinks)"
@@ -156,6 +159,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         history=arguments.history,
         workers=arguments.workers,
         spark=arguments.spark,
+        max_lag=arguments.max_lag,
         memory=memory,
         rounds=limits.rounds or MAX_ROUNDS,
     )

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as NameCollection
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -120,6 +121,10 @@ class Database(Uncopyable, ABC):
     def answers_lag(self) -> bool:
         """Whether answers may be complete to different times, so that writers need not wait for all of them."""
         return False
+
+    def uninterrupted(self) -> AbstractContextManager[None]:
+        """Return a block in which waiting lets no other request run: what was read stays true until it ends."""
+        return nullcontext()
 
     def read_together(self, *answers: Output, as_of: int | None = None) -> list[pa.Table]:
         """Return the rows of several answers, all as of one time: by default the newest that all have completed."""

@@ -116,7 +116,7 @@ def matching_rows(
     """Return the rows with a key on which the whole condition holds, with the columns of the scan."""
     db = catalog.db
     if db.sealed is None:
-        db.advance()
+        db.advance(wait=not db.answers_lag)
     schema = db.inputs[scan.source].schema.select(scan.fields)
     rows = lookup.arrangement.lookup_many([lookup.key], as_of=as_of).select(list(scan.fields))
     if not rows.num_rows or is_only_key(scan, relation.condition, lookup):

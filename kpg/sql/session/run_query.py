@@ -87,7 +87,7 @@ def fetch_rows(
     if in_hand is not None:
         return FetchedRows(*in_hand)
     if db.sealed is None:
-        db.advance()
+        db.advance(wait=not db.answers_lag)
     named = Query(relation, tuple(f"column {at}" for at in range(len(relation.columns))))
     output = lower_query(db, named, CatalogSources(catalog, replacing)).output()
     try:

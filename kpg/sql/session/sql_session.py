@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,7 +114,13 @@ class SqlSession:
             )
         try:
             moment = datetime.datetime.now(datetime.UTC) if transaction is None else transaction.moment
-            with fixed_moment(moment), sequence_numbers(self.numbers), using_settings(self.settings):
+            is_query = transaction is None and isinstance(statement, statements.QueryStatement)
+            with (
+                fixed_moment(moment),
+                sequence_numbers(self.numbers),
+                using_settings(self.settings),
+                nullcontext() if is_query else self.db.uninterrupted(),
+            ):
                 result = HANDLERS[type(statement)](self, statement, parameters)
             if self.transaction is None and self.catalog.store.has_unwritten_numbers:
                 self.write(lambda: None)  # numbers that only a SELECT has drawn
@@ -176,7 +183,7 @@ class SqlSession:
                 hint="Call db.advance() first: a statement is an epoch of its own.",
             )
         if len(self.db.pending):
-            self.db.advance()
+            self.db.advance(wait=not self.db.answers_lag)
 
     def require_outside_transaction(self, what: str) -> None:
         """Raise if a transaction is open."""

@@ -47,7 +47,7 @@ class SqlTransaction:
     def __init__(self, session: SqlSession) -> None:
         self._db = session.db
         if self._db.sealed is None:
-            self._db.advance()
+            self._db.advance(wait=not self._db.answers_lag)
         self.start = self._db.epoch  # changes at this epoch or later are not visible
         self.changes: dict[str, list[TableWrite]] = {}
         self.reads: set[str] = set()  # tables whose change since the start is a conflict
@@ -182,7 +182,7 @@ def temporary_relation(session: SqlSession, schema: Schema, rows: pa.Table) -> I
     source = session.db.input(f"sql rows {next(_NUMBERS)}", schema, keep_on_disk=False)
     try:
         source.insert(rows)
-        session.db.advance()
+        session.db.advance(wait=not session.db.answers_lag)
         yield source
     finally:
         source.drop()

@@ -185,7 +185,7 @@ def subscribed_epochs(session: SqlSession, statement: SubscribeStatement, parame
     if session.db.config.coordinates != 1:
         raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, "SUBSCRIBE on a db with several clocks")
     if session.db.sealed is None:
-        session.db.advance()
+        session.db.advance(wait=not session.db.answers_lag)
     first, up_to = session.db.epoch - 1, None
     if statement.as_of is not None:
         first = epoch_of(session, statement.as_of, parameters)

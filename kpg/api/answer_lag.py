@@ -1,0 +1,95 @@
+"""How far answers lag behind the clock, the memory that this pins, and the limit of both.
+
+    lag of a dataflow     the epochs that it has received and not completed, since it was installed
+    pinned bytes          the batches that wait at its inputs: shared traces may have merged them away
+
+An answer that lags takes all waiting epochs at once when it gets its turn. One that lags by more than `max_lag` epochs,
+or pins more than PINNED_SHARE of the memory limit, is rebuilt once from the current rows, which takes no notice of the
+epochs between. If it then lags again, or cannot be rebuilt (other queries read it, or it keeps no rows), it is stopped
+with Lagging. Cost: a pass over the answers every CHECK_SECONDS, while some answer is not complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kpg.dataflow.graph import Dataflow
+from kpg.errors import Lagging
+
+if TYPE_CHECKING:
+    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.embedded_output import EmbeddedOutput
+
+CHECK_SECONDS = 0.05
+PINNED_SHARE = 0.1  # of the memory limit
+
+
+class AnswerLag(NamedTuple):
+    """The lag of one dataflow."""
+
+    epochs: int
+    pinned_bytes: int
+
+
+def lag_of(dataflow: Dataflow) -> AnswerLag:
+    """Return how far a dataflow lags behind the dataflows and inputs that it reads."""
+    received = [time[0] for frontier in dataflow.tracker.source_frontiers() for time in frontier.elements]
+    in_flight = dataflow.tracker.epochs_in_flight()
+    if not received or not in_flight:
+        return AnswerLag(0, 0)
+    epochs = max(0, min(received) - max(min(in_flight), dataflow.first_epoch + 1))
+    return AnswerLag(epochs, pinned_bytes(dataflow) if epochs else 0)
+
+
+def pinned_bytes(dataflow: Dataflow) -> int:
+    """Return the bytes of the batches and updates that wait at the operators of a dataflow, each counted once."""
+    waiting = {id(part): part for operator in dataflow.operators for part in _queued(operator.queues)}
+    return sum(part.nbytes for part in waiting.values())
+
+
+def _queued(queues: list[list[Any]]) -> Iterator[Any]:
+    for messages in queues:
+        for message in messages:
+            yield from message.payload if isinstance(message.payload, tuple) else (message.payload,)
+
+
+class LagLimit:
+    """Enforces the limit of a db's answers."""
+
+    def __init__(self, db: EmbeddedDatabase) -> None:
+        self._db = db
+        self._epochs = db.config.max_lag
+        memory = db.config.memory_limit
+        self._bytes = None if memory is None else int(PINNED_SHARE * memory)
+        self._next_check = 0.0
+
+    def enforce(self) -> None:
+        """Rebuild or stop the answers that lag too far, if a check is due."""
+        if (self._epochs is None and self._bytes is None) or monotonic() < self._next_check:
+            return
+        self._next_check = monotonic() + CHECK_SECONDS
+        for output in list(self._db.outputs.values()):
+            if not output.ended:
+                lag = lag_of(output.dataflow)
+                if self._exceeds(lag):
+                    self._relieve(output, lag)
+
+    def _exceeds(self, lag: AnswerLag) -> bool:
+        if self._epochs is not None and lag.epochs > self._epochs:
+            return True
+        return self._bytes is not None and lag.pinned_bytes > self._bytes
+
+    def _relieve(self, output: EmbeddedOutput, lag: AnswerLag) -> None:
+        if not output.rebuild():
+            self._db.worker.fail(output.dataflow, self._error(output, lag))
+
+    def _error(self, output: EmbeddedOutput, lag: AnswerLag) -> Lagging:
+        return Lagging(
+            f"{output.name} fell too far behind",
+            detail=f"It is {lag.epochs:,} epochs behind and pins {lag.pinned_bytes:,} bytes; the limits are "
+            f"{'none' if self._epochs is None else format(self._epochs, ',')} and "
+            f"{'none' if self._bytes is None else format(self._bytes, ',')}.",
+            hint="Ask for less, write less often, or open the db with a larger max_lag= or memory_limit=.",
+        )

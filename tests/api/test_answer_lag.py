@@ -1,0 +1,133 @@
+"""Answers that lag too far behind the clock are rebuilt once, then stopped; other answers notice nothing."""
+
+from random import Random
+
+import pytest
+
+import kpg
+from kpg.api import answer_lag
+from tests.dataflow.test_slices import counted_rows
+
+SIZE = 150
+
+
+@pytest.fixture(autouse=True)
+def check_after_each_slice(monkeypatch):
+    monkeypatch.setattr(answer_lag, "CHECK_SECONDS", 0.0)
+
+
+class LaggingProduct:
+    """A db with an expensive answer and a cheap one, and one that computes the same at once."""
+
+    def __init__(self, db, reference):
+        self.db, self.random = db, Random(3)
+        self.inputs = [tuple(each.input(name, x=int) for name in "abc") for each in (db, reference)]
+        self.products = [
+            a.select("x", one=1).join(b.select(y="x", one=1), on="one").select("x", "y").output("product")
+            for a, b, _ in self.inputs
+        ]
+        self.light = self.inputs[0][2].count("x").output("light")
+        self.reference = reference
+        for side in (0, 1):
+            self.change(side, range(SIZE))
+
+    def change(self, side, rows, removed=()):
+        for inputs in self.inputs:
+            inputs[side].insert([(row,) for row in rows])
+            inputs[side].remove([(row,) for row in removed])
+
+    def fall_behind(self, epochs):
+        """Close epochs faster than the expensive answer can complete them."""
+        for _ in range(epochs):
+            number = self.random.randrange(1000, 2000)
+            self.change(self.random.randrange(2), [number] * 3, [number] * 2)
+            self.change(2, [number])
+            self.db.advance(wait=False)
+            self.reference.advance()
+            for dataflow in (*[each.base().dataflow for each in self.inputs[0]], self.light.dataflow):
+                self.db.worker.run_dataflow(dataflow)
+            self.db.work(0.0)
+
+    @property
+    def product(self):
+        return self.products[0]
+
+    def finish(self):
+        while self.db.work(0.01):
+            pass
+        assert counted_rows(self.product) == counted_rows(self.products[1])
+
+
+@pytest.fixture
+def lagging(request):
+    with kpg.open(max_lag=getattr(request, "param", 5)) as db, kpg.open() as reference:
+        yield LaggingProduct(db, reference)
+
+
+def test_an_answer_that_lags_is_rebuilt_once_then_stopped(lagging):
+    dataflow = lagging.product.dataflow
+    while lagging.product.dataflow is dataflow:
+        lagging.fall_behind(1)
+    assert dataflow.dropped and lagging.db.epoch > 5
+    with pytest.raises(kpg.Lagging, match="product fell too far behind") as raised:
+        for _ in range(1000):
+            lagging.fall_behind(1)
+            lagging.product.complete_through  # noqa: B018  (raises when it was stopped)
+    assert "epochs behind" in raised.value.detail and "max_lag=" in raised.value.hint
+    lagging.light.wait()
+    assert sum(count for _, count in lagging.light.rows()) == lagging.db.epoch
+
+
+def test_readers_of_changes_get_the_difference_of_a_rebuilt_answer(lagging):
+    sums, times = {}, []
+
+    def receive(changes):
+        for row, time, diff in changes:
+            times.append(time)
+            sums[row] = sums.get(row, 0) + diff
+            assert time <= lagging.product.complete_through
+
+    lagging.product.on_change(receive)
+    lagging.db.advance()
+    lagging.reference.advance()
+    assert len(sums) == SIZE * SIZE
+    dataflow = lagging.product.dataflow
+    while lagging.product.dataflow is dataflow:
+        lagging.fall_behind(1)
+    lagging.finish()
+    assert {row: total for row, total in sums.items() if total} == counted_rows(lagging.products[1])
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("lagging", [None], indirect=True)
+def test_lag_and_pinned_bytes_are_described(lagging):
+    lagging.fall_behind(12)
+    (described,) = [flow for flow in lagging.db.describe()["dataflows"] if flow["name"] == "product"]
+    assert described["lag_epochs"] > 3 and described["pinned_bytes"] > 0
+    assert "epochs behind, pins" in lagging.product.explain()
+    lagging.finish()
+    assert answer_lag.lag_of(lagging.product.dataflow) == (0, 0)
+    assert "behind" not in lagging.product.explain()
+
+
+def test_an_answer_that_keeps_no_rows_is_stopped_at_once():
+    with kpg.open(max_lag=3) as db, kpg.open() as reference:
+        lagging = LaggingProduct(db, reference)
+        a, b, _ = lagging.inputs[0]
+        pairs = a.select("x", one=1).join(b.select(y="x", one=1), on="one")
+        unkept = pairs.select("x", "y").output("unkept", keep=False)
+        with pytest.raises(kpg.Lagging, match="unkept fell"):
+            for _ in range(1000):
+                lagging.fall_behind(1)
+                unkept.complete_through  # noqa: B018  (raises when it was stopped)
+
+
+def test_an_answer_that_is_rebuilt_and_not_read_is_complete_again(lagging):
+    dataflow = lagging.product.dataflow
+    while lagging.product.dataflow is dataflow:
+        lagging.fall_behind(1)
+    lagging.finish()
+    lagging.change(0, [5000])
+    lagging.db.advance()
+    lagging.reference.advance()
+    lagging.finish()
