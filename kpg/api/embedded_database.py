@@ -249,6 +249,12 @@ class EmbeddedDatabase(Database):
             last = (last[0] - self.config.history,)
         return self._horizon.of(last, relations)
 
+    def share_since(self, since: dict[str, Frontier]) -> None:
+        """Begin the history of recovered relations at these times: a rank has them from its peers."""
+        assert self.durable is not None
+        self.durable.recovered.since = since
+        self._horizon = HistoryHorizon((0,) * self.config.coordinates, since, self.readers)
+
     # Relations and dataflows
 
     @any_column_name

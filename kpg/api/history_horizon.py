@@ -4,7 +4,8 @@
                        but no earlier than the since that was recovered from disk
     of several         the join: a collection of several relations distinguishes the times that each of them does
 
-It only advances. All workers know the same readers and sinces, so all compute the same horizon. The cost is one pass
+It only advances. All workers know the same readers and agree on the sinces when they begin, so all compute the same
+horizon. The cost is one pass
 over the readers.
 """
 

@@ -19,7 +19,9 @@ from typing import TypeVar
 from kpg.algebra.frontier import Frontier
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.coordinator import Coordinator
+from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.input_commands import DropStoredCommand
+from kpg.cluster.rank_commands.lifecycle_commands import ShareSinceCommand
 from kpg.cluster.request_history import ALL_RANKS, RequestHistory
 from kpg.config import Config
 from kpg.errors import ClusterError, Corrupt, WorkerLost
@@ -60,9 +62,18 @@ class Generations:
         self.checkpoint = max(usable, key=lambda frontier: frontier.elements)
         met = self._coordinator.meet(self._config, upto, self.checkpoint)
         self.now = Frontier(met[0].time)
+        self._share_since([rank.since for rank in met])
         stored = [set(rank.stored) for rank in met]
         self.stored = frozenset(set.intersection(*stored))
         self._drop_partly_stored(stored)
+
+    def _share_since(self, sinces: list[dict[str, FrontierSpec]]) -> None:
+        """Let all workers read the history of a relation from the same time on: the latest that one of them needs."""
+        shared: dict[str, Frontier] = {}
+        for since in sinces:
+            for name, elements in since.items():
+                shared[name] = shared[name].join(Frontier(elements)) if name in shared else Frontier(elements)
+        self._coordinator.ask(ShareSinceCommand({name: frontier.elements for name, frontier in shared.items()}))
 
     def _drop_partly_stored(self, stored: list[set[str]]) -> None:
         """Finish drops, and undo declarations, that a lost worker kept the others from completing."""

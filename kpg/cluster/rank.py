@@ -245,7 +245,10 @@ class Rank:
         worker = Worker(self.rank, ranks, mesh if ranks > 1 else None, start)
         db = EmbeddedDatabase(command.config, worker, self.symbols, self._recover(command, mesh))
         self.generation = RankGeneration(db, mesh, self._connections_while_settling, self.dictionary)
-        return Met(db.time.elements, () if self.storage is None else tuple(sorted(self.storage.relations)))
+        if db.durable is None:
+            return Met(db.time.elements, ())
+        since = {name: frontier.elements for name, frontier in db.durable.recovered.since.items()}
+        return Met(db.time.elements, tuple(sorted(db.durable.storage.relations)), since)
 
     def _connect_peer(self, address: tuple[str, int], rank: int, generation: int) -> FrameSocket:
         """Connect to a peer. One that refuses was killed after the coordinator learned its address."""

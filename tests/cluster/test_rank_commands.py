@@ -70,6 +70,8 @@ def example_of(shape: typing.Any) -> st.SearchStrategy[typing.Any]:
         return st.none() | st.one_of([example_of(item) for item in arguments if item is not type(None)])
     if arguments and all(item in (str, int) for item in arguments):
         return st.one_of([made_of(item) for item in arguments])
+    if origin is dict:
+        return st.dictionaries(st.text(max_size=5), example_of(arguments[1]), max_size=3)
     return made_of(shape)
 
 

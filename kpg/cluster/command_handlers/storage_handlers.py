@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kpg.algebra.frontier import Frontier
+from kpg.cluster.rank_commands.lifecycle_commands import ShareSinceCommand
 from kpg.cluster.rank_commands.storage_commands import (
     CheckpointCommand,
     DeclarationsCommand,
@@ -26,6 +27,12 @@ def checkpoint(rank: RankGeneration, command: CheckpointCommand, blocks: Blocks)
     rank.settle()
     assert rank.db.durable is not None
     return rank.db.durable.checkpoint(rank.db, Frontier(command.keep))
+
+
+@HANDLERS.handles(ShareSinceCommand)
+def share_since(rank: RankGeneration, command: ShareSinceCommand, blocks: Blocks) -> None:
+    """Begin the history of recovered relations where all ranks have it."""
+    rank.db.share_since({name: Frontier(since) for name, since in command.since.items()})
 
 
 @HANDLERS.handles(IsAppliedCommand)

@@ -1,8 +1,10 @@
-"""Commands about the life of a generation of ranks. The rank itself performs them, in kpg/cluster/rank.py."""
+"""Commands about the life of a generation of ranks. The rank itself performs most of them, in kpg/cluster/rank.py."""
 
 from __future__ import annotations
 
-from kpg.cluster.rank_commands.command_kinds import COMMANDS, FrontierSpec, LifecycleCommand
+from dataclasses import field
+
+from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, FrontierSpec, LifecycleCommand
 from kpg.config import Config
 from kpg.protocol.definitions import message, part
 from kpg.storage.transaction_log import Durability
@@ -26,10 +28,14 @@ class PrepareCommand(LifecycleCommand[Recoverable]):
 
 @part("Met")
 class Met:
-    """The state in which a rank begins a generation: the open time, and the relations that it has on disk."""
+    """The state in which a rank begins a generation: the open time, and the relations that it has on disk.
+
+    `since` has the time from which the rank has recovered the history of each of them.
+    """
 
     time: FrontierSpec
     stored: tuple[str, ...]
+    since: dict[str, FrontierSpec] = field(default_factory=dict)
 
 
 @message("meet", COMMANDS)
@@ -41,6 +47,13 @@ class MeetCommand(LifecycleCommand[Met]):
     config: Config
     upto: FrontierSpec | None = None  # recover updates before this frontier …
     checkpoint: FrontierSpec | None = None  # … from the checkpoint at this one
+
+
+@message("since", COMMANDS)
+class ShareSinceCommand(Command[None]):
+    """Begin the history of recovered relations where all ranks have it: each has compacted its own rows."""
+
+    since: dict[str, FrontierSpec]
 
 
 @message("stop", COMMANDS)
