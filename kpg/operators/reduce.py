@@ -31,6 +31,7 @@ from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Inputs
 from kpg.operators.arrange import Arranged, Publisher
 from kpg.operators.correction_columns import Corrections
+from kpg.operators.reduce_in_parts import correct_in_parts
 from kpg.operators.tactic import ReduceResult, ReduceTask, Tactic
 from kpg.operators.trace_input import TraceInput
 from kpg.operators.unfit_totals import UnfitTotals, split_unfit
@@ -118,7 +119,7 @@ class Reduce(Publisher):
             monotone, never_retracted = nothing_due and inserted, nothing_due and self.never_retracted
             inputs, outputs = self.input.batches(), self._output_batches()
             task = ReduceTask(keys, offsets, seeds.times, monotone, inputs, outputs, upper, never_retracted)
-            result = self.tactic.correct(task)
+            result = correct_in_parts(self.tactic, task)
             if len(result.pending_keys):
                 self._postpone(keys, result)
             if len(result.corrections):

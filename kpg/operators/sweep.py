@@ -18,7 +18,7 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.consolidation import consolidate_all, shrink_block
 from kpg.columns.exact_sums import COUNT_ONLY, LaneKinds
 from kpg.columns.output_buffer import allocate_block, release_unused
-from kpg.columns.updates import Ints, Updates
+from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator, Times
@@ -31,6 +31,7 @@ from kpg.operators.corrections import sweep_presence, sweep_sums
 from kpg.operators.exact_corrections import sweep_exactly
 from kpg.operators.payload import Batches
 from kpg.operators.reduce import shrink
+from kpg.operators.reduce_in_parts import parts_by_key
 from kpg.operators.trace_input import TraceInput
 from kpg.operators.unfit_totals import UnfitTotals, split_unfit
 from kpg.trace.batch import Batch, may_leave_64_bits
@@ -147,7 +148,9 @@ class SweepReduce(Operator):
         exact = may_leave_64_bits(before + message.payload)
         correct = self.sweep.correct_exactly if exact else self.sweep.correct
         for batch in message.payload:
-            parts.append(correct(batch.updates, self.key_lanes, before))
+            cut = (batch.updates,) if exact else parts_by_key(batch.updates, self.key_lanes)
+            corrected_parts = [correct(part, self.key_lanes, before) for part in cut]
+            parts.append(concatenate(corrected_parts))
             before += (batch,)
         corrected = parts[0] if len(parts) == 1 else consolidate_all(parts)
         if exact and self.unfit is not None:

@@ -30,6 +30,8 @@ def tiny_pieces(seed, patience=1.0):
         patch.setattr("kpg.trace.merger.ROWS_PER_PAUSE", 3)
         patch.setattr("kpg.trace.batcher.ROWS_PER_SORT", 4)
         patch.setattr("kpg.operators.deferred_work.SHORT_SLICE_UPDATES", 5)
+        patch.setattr("kpg.operators.reduce_in_parts.KEYS_PER_PAUSE", 2)
+        patch.setattr("kpg.operators.reduce_in_parts.ROWS_PER_PART", 3)
         patch.setattr(sliced_run, "perf_counter", RandomTime(seed, patience))
         yield
 
