@@ -30,6 +30,7 @@ class QueryLimits:
     """The limits of one query; on several workers, of each of them. A request may set others for its own query."""
 
     product_rows: int | None = 10_000_000  # estimated rows of a product of two large collections
+    relations: int | None = 32  # relations that one query of SQL, or one rule, joins
     step_rows: int | None = 200_000_000  # rows passed between operators to answer for one time
     kept_rows: int | None = 50_000_000  # in the state of its operators
     kept_bytes: int | None = 4 << 30  # the same
@@ -117,6 +118,13 @@ class QueryAdmission:
             yield
         finally:
             self._current.reset(token)
+
+    def check_relations(self, count: int) -> None:
+        """Raise OverLimit if a query reads more relations than can be planned soon: the time is cubic in the number."""
+        limit = self.current.relations
+        if limit is not None and count > limit:
+            what = f"the query reads {count:,} relations, each as often as it names them"
+            raise over(what, "relations", limit, "Split it into views or rules")
 
     def check_plan(self, root: PlanNode) -> None:
         """Raise OverLimit if a plan multiplies two large collections, or the session keeps too much already."""

@@ -93,6 +93,7 @@ LIMITS = (
     ("pending", "N", "requests without a reply (64)"),
     ("waiting-bytes", "BYTES", "rows on their way to one client (67108864)"),
     ("product-rows", "N", "estimated rows of a product of two large collections (10000000)"),
+    ("relations", "N", "relations that one query of SQL, or one rule, joins (32)"),
     ("step-rows", "N", "rows that a query passes between operators for one time (200000000)"),
     ("kept-rows", "N", "rows in the state of a query (50000000)"),
     ("kept-bytes", "BYTES", "the same in bytes (4294967296)"),
@@ -113,7 +114,7 @@ LIMITS = (
 
 SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options that are limits of the service
 KEPT = ("kept_rows", "kept_bytes")  # of each query, and of the queries of a session and of a tenant
-QUERY = ("product_rows", "step_rows", "kept_rows", "kept_bytes", "first_seconds", "cpu_percent")  # of each query
+QUERY = ("product_rows", "relations", "step_rows", *KEPT, "first_seconds", "cpu_percent")  # of each query
 TEXT = ("text_characters", "text_rules", "text_facts")  # and of its texts
 
 

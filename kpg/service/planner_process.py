@@ -168,7 +168,7 @@ def start_child() -> subprocess.Popen[bytes]:
     root = os.path.dirname(os.path.dirname(os.path.abspath(kpg.__file__)))
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
-        [sys.executable, "-m", "kpg.service.planner_process"],
+        [sys.executable, "-c", "from kpg.service.planner_process import serve_tasks; serve_tasks()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
@@ -280,9 +280,3 @@ def serve_tasks() -> None:
     while (frame := read_frame(sys.stdin.buffer)) is not None:
         outcome = perform(pickle.loads(frame), tasks)
         write_frame(replies, pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL))
-
-
-if __name__ == "__main__":
-    from kpg.service import planner_process  # the classes of frames belong to the module, not to __main__
-
-    planner_process.serve_tasks()

@@ -32,6 +32,7 @@ from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
 from kpg.errors import ProgramError, UndefinedName
 from kpg.query.demand import magic_sets
+from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import Program, Relation, RelationColumn
 from kpg.query.ir.rewrites.stratify import dependencies, strongly_connected
 from kpg.query.lower.lower_program import schema_of
@@ -115,7 +116,9 @@ class AnswerBuilder:
         self, name: str, cut: frozenset[str] = frozenset(), unregistered: RuleText | None = None
     ) -> Program:
         """Return the program that an answer needs, compiled."""
-        return self.planner.compile(self.program(name, cut, unregistered))
+        program = self.planner.compile(self.program(name, cut, unregistered))
+        self.guard.check_relations(max((sum(1 for _ in atoms(rule.body)) for rule in program.rules), default=0))
+        return program
 
     # Answers
 

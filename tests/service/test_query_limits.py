@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import kpg
-from kpg.errors import InputError, KpgError, OverLimit, TooManyRounds, UndefinedName
+from kpg.errors import InputError, KpgError, OverLimit, ProgramError, TooManyRounds, UndefinedName
 from kpg.service import Change, Limits, Service
 from kpg.service.limits import GroupLimits, QueryLimits
 from tests.service.conftest import ServiceOn, dataflows_of
@@ -148,3 +148,41 @@ def test_the_queries_of_a_session_or_tenant_are_limited_together(kind: str) -> N
         again = service.interest("acme_8", owner="one", sharing="nothing")  # what was released does not count
         assert len(again.take()) == 10_000
     service.db.close()
+
+
+DOUBLED = "WITH c0 AS (SELECT x FROM big)" + "".join(
+    f", c{number} AS (SELECT a.x FROM c{number - 1} a JOIN c{number - 1} b ON a.x = b.x)" for number in range(1, 60)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{DOUBLED} SELECT * FROM c59",  # 2^59 relations
+        "SELECT t0.x FROM " + ", ".join(f"big t{number}" for number in range(40)),
+        "SELECT x FROM big WHERE " + " AND ".join(["EXISTS (SELECT 1 FROM small s WHERE s.x = big.x)"] * 40),
+    ],
+    ids=["common tables", "joins", "subqueries"],
+)
+def test_queries_of_too_many_relations_are_refused_before_they_are_planned(service: Service, text: str) -> None:
+    with pytest.raises(OverLimit, match="relations") as raised:
+        service.execute_sql(text)
+    assert "--max-relations" in str(raised.value.hint)
+    assert service.execute_sql("SELECT count(*) FROM small").rows() == [(10,)]
+
+
+def test_a_rule_of_too_many_atoms_is_refused_unless_the_request_allows_them(service: Service) -> None:
+    chain = ", ".join(f"e(x{number}, x{number + 1})" for number in range(34))
+    service.create_relation("e", {"x": int, "y": int})
+    service.register(f"long(x0) :- {chain}.")
+    with pytest.raises(OverLimit, match="34 relations"):
+        service.query("long")
+    assert service.query("long", limits={"relations": 40}).num_rows == 0
+
+
+@pytest.mark.parametrize("depth", [50, 150, 200, 300, 1_000])
+def test_deep_expressions_are_computed_or_refused(service: Service, depth: int) -> None:
+    try:
+        assert service.execute_sql(f"SELECT x{' + 1' * depth} FROM small WHERE x = 0").rows() == [(depth,)]
+    except ProgramError as error:
+        assert "nested too deeply" in error.what

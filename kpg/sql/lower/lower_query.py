@@ -24,6 +24,7 @@ from kpg.sql.lower.lower_sql_recursion import lower_recursion, lower_variable_sc
 from kpg.sql.lower.lower_top_rows import lower_top_rows
 from kpg.sql.lower.relation_lowering import LowerNode, RelationLowering
 from kpg.sql.lower.shared_arrangements import share_arrangements
+from kpg.sql.relational.references import count_scans
 from kpg.sql.relational.relations import (
     Aggregate,
     BoundJoin,
@@ -79,6 +80,8 @@ def lower_query(
 
     `choices` receives the choices of join plans.
     """
+    if db.admission is not None:
+        db.admission.check_relations(count_scans(query.relation))
     table: Mapping[type[BoundRelation], LowerNode] = LOWERINGS
     facts = facts_of(sources)
     query = rewritten(without_order(query), facts)

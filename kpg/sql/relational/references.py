@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from kpg.sql.relational.relations import BoundRelation, Definition
+from kpg.sql.relational.relations import BoundRelation, Definition, Scan
 from kpg.sql.relational.scalars import (
     AggregateCall,
     Column,
@@ -44,6 +44,40 @@ def all_parts(part: Any) -> Iterator[Scalar | BoundRelation]:
             stack.extend(getattr(current, entry.name) for entry in fields(current))
         elif isinstance(current, tuple):
             stack.extend(current)
+
+
+def count_scans(root: BoundRelation) -> int:
+    """Return the scans of a relation and its subqueries; a relation that is used twice counts twice.
+
+    Common tables are shared, so the number may be exponential in the size of the text. The cost is linear in that.
+    """
+    counts: dict[int, int] = {}
+    stack = [(root, False)]
+    while stack:
+        relation, done = stack.pop()
+        if done:
+            inner = sum(counts[id(read)] for read in relations_within(relation))
+            counts[id(relation)] = inner + isinstance(relation, Scan)
+        elif id(relation) not in counts:
+            counts[id(relation)] = 0  # a relation is no part of itself
+            stack.append((relation, True))
+            stack += [(read, False) for read in relations_within(relation) if id(read) not in counts]
+    return counts[id(root)]
+
+
+def relations_within(relation: BoundRelation) -> list[BoundRelation]:
+    """Return the relations that a relation reads directly, also in subqueries of its scalars."""
+    found: list[BoundRelation] = []
+    stack: list[Any] = [getattr(relation, entry.name) for entry in fields(relation)]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, BoundRelation):
+            found.append(current)
+        elif isinstance(current, (Scalar, SortKey, AggregateCall, Definition)):
+            stack.extend(getattr(current, entry.name) for entry in fields(current))
+        elif isinstance(current, tuple):
+            stack.extend(current)
+    return found
 
 
 class ScalarReplacement:

@@ -22,6 +22,7 @@ from kpg.sql.functions.sql_sequences import sequence_numbers
 from kpg.sql.functions.transaction_clock import fixed_moment
 from kpg.sql.lower.plan_settings import DEFAULT_SETTINGS, using_settings
 from kpg.sql.parse import sql_statements as statements
+from kpg.sql.parse.sql_failures import bounded_depth
 from kpg.sql.parse.statement_parser import parse_statements
 from kpg.sql.session import sql_errors
 from kpg.sql.session.copy_files import copy
@@ -116,6 +117,7 @@ class SqlSession:
             moment = datetime.datetime.now(datetime.UTC) if transaction is None else transaction.moment
             is_query = transaction is None and isinstance(statement, statements.QueryStatement)
             with (
+                bounded_depth(statement.span),
                 fixed_moment(moment),
                 sequence_numbers(self.numbers),
                 using_settings(self.settings),
