@@ -1,6 +1,8 @@
 """Compiling takes time linear in a text: twice the text, about twice the steps. Steps are function calls."""
 
+import json
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
@@ -27,6 +29,7 @@ def relation(name: str, *columns: str) -> Relation:
 
 EXISTING = {":a": relation(":a", "e", "v"), "q": relation("q", "x"), "e": relation("e", "x", "y")}
 
+MATCH = {"MatchA": [0, ":a", 1]}
 TEXTS: dict[str, tuple[str, Callable[[int], str]]] = {
     "a conjunction in EDN": (
         "edn", lambda n: "[:find ?x :where " + " ".join(f"[?x :a {i}]" for i in range(n)) + "]",
@@ -53,6 +56,16 @@ TEXTS: dict[str, tuple[str, Callable[[int], str]]] = {
     ),
     "a chain of equations": (
         "datalog", lambda n: "p(x) :- q(x), y0 = x, " + ", ".join(f"y{i + 1} = y{i}" for i in range(n)) + ".",
+    ),
+    "rules in plans": (
+        "plan", lambda n: json.dumps({"rules": [
+            {"name": f"r{i}", "plan": {"Project": {"variables": [1], "plan": MATCH}}} for i in range(n)
+        ]}),
+    ),
+    "a union of plans": (
+        "plan", lambda n: json.dumps({"rules": [
+            {"name": "r", "plan": {"Union": {"variables": [0, 1], "plans": [MATCH] * n}}}
+        ]}),
     ),
     "open parentheses": ("datalog", lambda n: "p(x) :- q(x), x = " + "(" * 10 * n),
     "open comments": ("datalog", lambda n: "/*" * 10 * n),
@@ -84,6 +97,12 @@ def test_twice_the_text_takes_about_twice_the_steps(name: str) -> None:
     read_rules("datalog", "p(x) :- q(x).", None, EXISTING)  # what is done once per process
     small, large = steps(language, text(100)), steps(language, text(200))
     assert large < MAX_GROWTH * small, f"{small} steps grow to {large}"
+
+
+def test_a_query_of_ten_thousand_clauses_is_read() -> None:
+    began = time.process_time()
+    read_rules("edn", "[:find ?x :where " + "[?x :a ?y] " * 10_000 + "]", None, EXISTING)
+    assert time.process_time() - began < 15  # a copy of all clauses for each took minutes
 
 
 @pytest.mark.parametrize("terms", [50, 95])

@@ -59,8 +59,8 @@ class ClauseParser:
             if is_group(clause) and clause.value[0].value in ("or", "or-join"):
                 visible |= common_names(clause)
         formulas: list[Formula] = []
+        beside = [part for part in parts if part is not None]
         for part, clause in zip(parts, forms, strict=True):
-            beside = [part for part in parts if part is not None]
             formula = part if part is not None else self.group(clause, visible, beside)
             formulas += formula.parts if isinstance(formula, Conjunction) else [formula]
         return Conjunction(tuple(formulas), form.at)

@@ -10,7 +10,7 @@ can grow exponentially with the number of disjunctions; more than MAX_ALTERNATIV
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 from kpg.errors import ResourceError
 from kpg.query.ir.literals import (
@@ -59,13 +59,13 @@ def alternatives(formula: Formula, positive: bool = True) -> list[tuple[Literal,
             return alternatives(formula.formula, not positive)
     inner = [alternatives(part, positive) for part in formula.parts]
     if isinstance(formula, Disjunction) == positive:
-        return check_size(sum(inner, []), formula)
+        return check_size(list(chain.from_iterable(inner)), formula)
     size = 1
     for choices in inner:
         size *= len(choices)
     if size > MAX_ALTERNATIVES:
         raise too_many(formula)
-    return [sum(choice, ()) for choice in product(*inner)]
+    return [tuple(chain.from_iterable(choice)) for choice in product(*inner)]
 
 
 def count_rules(program: Program) -> int:
