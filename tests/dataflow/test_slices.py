@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.dataflow import sliced_run
+from tests.api.plays import examples
 
 QUERIES = {
     "joined": lambda db, a, b: a.join(b, on="k"),
@@ -107,6 +108,7 @@ class TwoDatabases:
         return [output.complete_through for _, _, output in self.answers.values()]
 
 
+@examples(0.4)
 @given(st.integers(0, 2**32), st.sampled_from([0.3, 1, 5]), st.sampled_from([0, 2, None]))
 def test_answers_equal_those_of_a_db_that_waits(seed, patience, history):
     random = Random(seed)
@@ -139,6 +141,7 @@ def test_answers_equal_those_of_a_db_that_waits(seed, patience, history):
         dbs.check_all()
 
 
+@examples(0.4)
 @given(st.integers(0, 2**32))
 def test_changes_of_completed_times_arrive_once(seed):
     """Listeners get the changes of completed epochs only, and in sum the answer."""
