@@ -56,6 +56,13 @@ class Completion:
         if self.requests is not None and self._db.time:
             self.requests.note_write(self._db.epoch - 1)
 
+    def clean_up(self) -> None:
+        """Do the work that follows from the end of an input, and release what no operator needs any more."""
+        if self.requests is None:
+            self._db.worker.clean_up()
+        else:
+            self._db.worker.cleanup_due = self.unfinished = True  # slices do it
+
     def seal(self, before: Frontier) -> None:
         """Declare all times before the clock complete; it was at `before` when their work began."""
         now, self.unfinished = self._db.time, False
@@ -144,3 +151,4 @@ class Completion:
             for capture in tuple(self._db.captures):
                 capture.advance()
             self._db.notify_followers()
+            self._db.checkpoint_if_due()

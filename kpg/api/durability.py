@@ -129,6 +129,8 @@ class DurableStore:
         """
         self.wait()
         arranged = {name: source for name, source in db.inputs.items() if source.on_disk and source.is_arranged}
+        for source in arranged.values():
+            source.catch_up()  # logged rows that still wait at an input would be lost with the log
         contents = {name: content(source.base()) for name, source in arranged.items()}
         written = self.storage.checkpoint(contents, self._symbols, keep)
         self._next_checkpoint = self._checkpoint_bytes

@@ -115,6 +115,11 @@ class EmbeddedInput(EncodingInput):
         data = encode(self.schema.select(keys), rows, self.db.symbols)
         return indexed_rows(self.db, self, self.schema, keys, data, as_of)
 
+    def catch_up(self) -> None:
+        """Let the base arrangement include all closed epochs, if it exists."""
+        if self.is_arranged:
+            self._catch_up(self.base())
+
     def _catch_up(self, base: InstalledArrangement) -> None:
         """Seal the epochs that `db.push_to` left open. Several workers leave none: an advance waits for all of them."""
         spine = base.publisher.spine()
@@ -204,7 +209,7 @@ class EmbeddedInput(EncodingInput):
             self.closed = True
             if self._source is not None:
                 self._source.dataflow.close_source(self._source)
-            self.db.worker.clean_up()
+            self.db.completion.clean_up()
             self.db.notify_followers()
 
     def drop(self, *columns: str) -> Any:

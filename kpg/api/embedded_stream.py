@@ -79,7 +79,7 @@ class EmbeddedStream(EmbeddedInput):
             self.closed = True
             for source in self._sources:
                 source.dataflow.close_source(source)
-            self.db.worker.clean_up()
+            self.db.completion.clean_up()
             self.db.notify_followers()
 
     def drop(self, *columns: str) -> Any:

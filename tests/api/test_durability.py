@@ -425,3 +425,17 @@ def test_a_named_reader_finds_all_changes_since_its_last_visit(tmp_path, durable
     with pytest.raises(kpg.TimeTooEarly):
         answer.rows(as_of=2)
     db.close()
+
+
+def test_a_checkpoint_includes_transactions_that_no_answer_includes_yet(tmp_path):
+    with kpg.open(tmp_path / "db") as db:
+        rows = db.input("rows", x=int)
+        rows.count("x").output("count")
+        for x in range(5):
+            rows.insert([(x,)])
+            db.advance(wait=False)
+        db.checkpoint()
+        rows.insert([(5,)])
+        db.advance(wait=False)
+    with kpg.open(tmp_path / "db") as db:
+        assert db.input("rows", x=int).output().rows() == [(x,) for x in range(6)]
