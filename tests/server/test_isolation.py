@@ -15,7 +15,7 @@ ROWS = 2_500  # of each side of the product: seconds of work
 PRODUCT = "p(x, y) :- big(x), big2(y)."
 SUMS_TO_SEVEN = "p(x) :- big(x), big2(y), x + y = 7."
 RAISED = {"product_rows": 1_000_000_000}
-# The bounds are loose, because tests share their machine; `kpg bench` measures the exact ones on an idle one.
+# The bounds are loose, because tests share their machine.
 MAX_MEDIAN_DIFFERENCE_SECONDS = 0.1
 MAX_WORST_SECONDS = 2.0
 
