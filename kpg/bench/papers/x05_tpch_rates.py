@@ -39,9 +39,9 @@ def run(run: Run) -> None:
     draw(run, "paper, one worker", {number: float(rate) for number, rate in PAPER_RATES.items()})
     if run.kind != "measurement" or run.scale < FULL_SCALE:
         return
-    draw(run, "two workers", {number: measure(run, number, run.scale, workers=2) for number in NUMBERS})
     for number in LARGE_QUERIES:
         measure(run, number, run.scale * LARGE_SCALE)
+    draw(run, "two workers", {number: measure(run, number, run.scale, workers=2) for number in NUMBERS})
 
 
 def measure(run: Run, number: int, scale_factor: float, workers: int = 1) -> float:
