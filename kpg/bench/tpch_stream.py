@@ -83,7 +83,9 @@ class TpchStream:
             return
         orders = next(iter(self.by_age.values())).orders
         bounds = np.linspace(0, round(orders * self.deleted_share), steps + 1).astype(np.int64)
-        sorted_rows = {name: self.tables[name].take(rows.positions) for name, rows in self.by_age.items()}
+        sorted_rows = {
+            name: self.tables[name].take(rows.positions[: rows.ends[bounds[-1]]]) for name, rows in self.by_age.items()
+        }
         for until in bounds[1:]:
             yield [self._leave(name, sorted_rows[name], int(until)) for name in self.by_age]
 
