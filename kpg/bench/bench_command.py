@@ -32,6 +32,7 @@ examples:
   kpg bench table                        write the table of docs/benchmarks.md from results at scale 1
   kpg bench plot                         draw the latencies of all results into bench-results/latency.png
   kpg bench E3 --profile                 show which files and kernels take the time, instead of measuring
+  kpg bench X22 --count                  CPU seconds, bytes and messages of 1, 2, 4 and 8 workers (X22, E1, E8)
 
 what --data takes:
   X7-X10, X22, X25, X26, X30             an edge list of SNAP: two numbers a line, # before comments, possibly .gz
@@ -54,7 +55,10 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--scale", type=positive_number, default=1.0, metavar="S", help="multiply all sizes (1)")
     parser.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of the X experiments' random data (0)")
     parser.add_argument(
-        "--workers", type=positive, metavar="N", help="maximum worker count in X12-X15, X22 (the machine's cores)"
+        "--workers",
+        type=positive,
+        metavar="N",
+        help="maximum worker count in X12-X15, X22 (all cores), --count (8)",
     )
     parser.add_argument(
         "--out",
@@ -73,6 +77,7 @@ def add_to(commands: Any) -> None:
         help="maximum row count for Pathway; 0 leaves it out (1M)",
     )
     parser.add_argument("--profile", action="store_true", help="show where the time goes, instead of measuring")
+    parser.add_argument("--count", action="store_true", help="count the work of 1 to 8 workers, instead of measuring")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
     parser.add_argument(
         "--here", action="store_true", help=argparse.SUPPRESS
@@ -98,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = Options(
         arguments.scale, arguments.seed, arguments.out, not arguments.no_peers, data=arguments.data,
         workers=arguments.workers, pathway_rows=arguments.pathway_rows, profile=arguments.profile,
+        count=arguments.count,
     )  # fmt: skip
     names = [name.lower() for name in arguments.names] or ["list"]
     if len(names) == 1 and names[0] in WRITERS:
@@ -146,13 +152,15 @@ WRITERS: dict[str, Callable[[Path], Any]] = {"list": listing, "report": report, 
 def run_here(chosen: Experiment, options: Options, console: Console, *, progress: bool) -> int:
     """Run an experiment in this process, and print its table."""
     from kpg.bench.result_table import shown
-    from kpg.bench.runner import profile_experiment, run_experiment
+    from kpg.bench.runner import count_experiment, profile_experiment, run_experiment
 
     results: list[Result] = []
     try:
         with ProgressBar(enabled=sys.stderr.isatty() and progress) as bar:
             if options.profile:
                 print(profile_experiment(chosen, options, bar.show))
+            elif options.count:
+                results.append(count_experiment(chosen, options, bar.show))
             else:
                 run_experiment(chosen, options, bar.show, results.append)
     finally:
@@ -172,7 +180,7 @@ def run_each_in_process(chosen: list[Experiment], options: Options, console: Con
     try:
         failed = run_in_processes([experiment.id for experiment in chosen], options, progress=progress)
     finally:
-        if len(chosen) > 1 and not options.profile:
+        if len(chosen) > 1 and not (options.profile or options.count):
             console.print(report(options.out))
     if failed:
         print(f"kpg: failed: {', '.join(failed)}", file=sys.stderr)

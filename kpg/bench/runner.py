@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kpg.bench import machine
@@ -47,6 +47,7 @@ class Options:
     workers: int | None = None  # the maximum to try; None: as many as the machine has cores
     pathway_rows: int = PATHWAY_ROWS
     profile: bool = False
+    count: bool = False
 
 
 def run_experiment(
@@ -93,6 +94,21 @@ def profile_experiment(experiment: Experiment, options: Options, progress: Progr
     prepare(experiment, options, progress)
     run = new_run(experiment, new_result(experiment, options.scale, options.seed), options, progress, "profile")
     return profiled(lambda: experiment.run(run))
+
+
+def count_experiment(experiment: Experiment, options: Options, progress: Progress = show_nothing) -> Result:
+    """Count the work of an experiment's tasks on several numbers of workers; save the counts as ID-counts.json."""
+    from kpg.bench.workers.work_counting import COUNTED, count_work
+
+    if experiment.id not in COUNTED:
+        raise InputError(f"{experiment.id} has no counts", hint=f"--count takes {', '.join(COUNTED)}.")
+    prepare(experiment, replace(options, rehearse=False), progress)
+    result = new_result(experiment, options.scale, options.seed)
+    result.id = f"{experiment.id}-counts"
+    count_work(experiment.id, new_run(experiment, result, options, progress, "measurement"))
+    result.status, result.reason = "complete", ""
+    result.save(options.out)
+    return result
 
 
 def prepare(experiment: Experiment, options: Options, progress: Progress) -> None:
@@ -216,4 +232,5 @@ def command(name: str, options: Options, *, progress: bool) -> list[str]:
     words += ["--data", str(options.data)] if options.data else []
     words += ["--workers", str(options.workers)] if options.workers else []
     words += ["--profile"] if options.profile else []
+    words += ["--count"] if options.count else []
     return words + ([] if options.peers else ["--no-peers"]) + ([] if progress else ["--no-progress"])

@@ -60,14 +60,16 @@ class FrameSocket:
 
     # Out
 
-    def send(self, kind: int, parts: Sequence[Buffer], urgent: bool = False) -> None:
-        """Queue a frame. Its parts are whole words and must not change until they are sent."""
+    def send(self, kind: int, parts: Sequence[Buffer], urgent: bool = False) -> int:
+        """Queue a frame and return its bytes. Its parts are whole words and must not change until they are sent."""
         length = 0
         for part in parts:
             length += len(part) if type(part) is bytes else part.nbytes  # type: ignore[union-attr]
         frame: list[Buffer] = [HEADER.pack(MAGIC, kind, length >> 3), *parts]
-        self.unsent += HEADER.size + length
+        length += HEADER.size
+        self.unsent += length
         (self._urgent if urgent else self._bulk).append(frame)
+        return length
 
     def flush(self) -> bool:
         """Send as much as the socket takes now. Return True when nothing is unsent."""

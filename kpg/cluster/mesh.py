@@ -43,7 +43,6 @@ class Mesh:
         self.rank = rank
         self.symbols = symbols
         self.peers: dict[int, Peer] = {}
-        self.sent_bytes = 0
         self._arrived: deque[Frame] = deque()
 
     def add(self, rank: int, connection: FrameSocket) -> None:
@@ -54,26 +53,28 @@ class Mesh:
 
     def send_data(
         self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
-    ) -> None:
-        """Send rows to a peer. Wait while too much for it is unsent."""
+    ) -> int:
+        """Send rows to a peer and return their bytes. Wait while too much for it is unsent."""
         to = self.peers[peer]
-        to.connection.send(ROWS, frame_codec.encode_rows(dataflow, channel, message, symbolic, to.dictionary))
+        size = to.connection.send(ROWS, frame_codec.encode_rows(dataflow, channel, message, symbolic, to.dictionary))
         if to.connection.unsent > FLUSH_BYTES:
             self._flush(to)
         while to.connection.unsent > UNSENT_LIMIT_BYTES:
             frames.wait(self.connections(), 1.0)
             self.pump()
+        return size
 
-    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
-        """Send progress, or the failure of a dataflow, to all peers."""
-        kind, words = PROGRESS, b""
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> int:
+        """Send progress, or the failure of a dataflow, to all peers; return the bytes of all."""
+        kind, words, size = PROGRESS, b"", 0
         if isinstance(frame, ProgressFrame):
             words = frame_codec.encode_progress(frame)
         else:
             kind, words = FAILURE, frame_codec.encode_failure(frame)
         for peer in self.peers.values():
-            peer.connection.send(kind, [words], urgent=True)
+            size += peer.connection.send(kind, [words], urgent=True)
             self._flush(peer)
+        return size
 
     def receive(self) -> list[Frame]:
         """Take the frames that have arrived, those of each peer in order."""

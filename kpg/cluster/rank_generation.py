@@ -85,7 +85,8 @@ class RankGeneration:
                 return
             if poller is None:
                 poller = frames.SocketPoller([*self.other_connections(), *self.mesh.connections()])
-            ready = poller.wait_soon(SETTLE_TIMEOUT_SECONDS, self._spin_seconds)
+            spin = self._spin_seconds if worker.counts is None else 0.0  # counted CPU time is work, not waiting
+            ready = poller.wait_soon(SETTLE_TIMEOUT_SECONDS, spin)
             if not ready or not peers.issuperset(ready):
                 poller = None  # something other than a peer: serve it, and watch the connections of then
 

@@ -82,7 +82,9 @@ class Channel:
                 if peer == worker.index:
                     self.deliver(slice_)
                 else:
-                    worker.transport.send_data(peer, self.target.dataflow.id, self.index, slice_, symbolic)
+                    size = worker.transport.send_data(peer, self.target.dataflow.id, self.index, slice_, symbolic)
+                    if worker.counts is not None:
+                        worker.counts.add_message(self.target, rows_of(part), size)
 
     def count(self, message: Message) -> None:
         """Count a message in the progress of the dataflow."""

@@ -46,11 +46,11 @@ class Transport(Protocol):
 
     def send_data(
         self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
-    ) -> None:
-        """Send a message to a peer. `symbolic` are the lanes that hold symbols."""
+    ) -> int:
+        """Send a message to a peer and return its bytes. `symbolic` are the lanes that hold symbols."""
 
-    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
-        """Send a frame to all peers."""
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> int:
+        """Send a frame to all peers; return the bytes of all."""
 
     def receive(self) -> list[Frame]:
         """Return the frames that have arrived."""
@@ -61,12 +61,13 @@ class NoPeers:
 
     def send_data(
         self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
-    ) -> None:
+    ) -> int:
         """Fail: a worker without peers never sends."""
         raise AssertionError("a single worker has no peers")
 
-    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> int:
         """Do nothing."""
+        return 0
 
     def receive(self) -> list[Frame]:
         """Return no frames."""

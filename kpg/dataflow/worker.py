@@ -14,7 +14,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
@@ -25,6 +25,7 @@ from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
 from kpg.dataflow.sliced_run import SlicedRun
 from kpg.dataflow.transport import DataFrame, FailureFrame, Frame, NoPeers, ProgressFrame, Transport
+from kpg.dataflow.work_counts import WorkCounts
 from kpg.errors import KpgError
 from kpg.events import Events
 from kpg.progress.tracker import Tracker
@@ -45,6 +46,7 @@ class Worker:
         self.dataflows: dict[int, Dataflow] = {}
         self.waiting: set[Operator] = set()
         self.events: Events | None = None  # None: events are not logged
+        self.counts: WorkCounts | None = None  # None: work is not counted
         self.logging = True  # whether events of dataflows that are installed now are logged
         self.guard: Check | None = None  # called between steps; raises when a limit is exceeded
         self.changed_trackers: set[Tracker] = set()  # their counts changed since they were last found settled
@@ -189,7 +191,8 @@ class Worker:
         dataflow = operator.dataflow
         self.steps += 1
         self.current = operator
-        events = dataflow.events
+        events, counts = dataflow.events, self.counts
+        cpu_began = 0 if counts is None else thread_time_ns()
         try:
             if events is None:
                 again = step()
@@ -197,6 +200,8 @@ class Worker:
                 began = perf_counter_ns()
                 again = step()
                 events.steps += (operator.entity, began, perf_counter_ns() - began)
+            if counts is not None:
+                counts.add_step(operator, cpu_began)
             if self.guard is not None:
                 self.guard(0)  # only the dataflow that exceeds a limit is dropped
         except KpgError as error:
@@ -278,7 +283,9 @@ class Worker:
         changes += [(tracker.owner, tracker.take_changes()) for tracker in self.changed_trackers]
         unsent = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)
         if unsent:
-            self.transport.broadcast(ProgressFrame(unsent))
+            size = self.transport.broadcast(ProgressFrame(unsent))
+            if self.counts is not None:
+                self.counts.add_progress(self.peers - 1, size)
             if self.events is not None:
                 self.events.progress.append(sum(len(list_) for _, list_ in unsent))
         frames = self.transport.receive()

@@ -74,15 +74,17 @@ class SimulatedTransport:
 
     def send_data(
         self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
-    ) -> None:
-        """Send rows to a peer; `symbolic` are the lanes that hold symbols."""
+    ) -> int:
+        """Send rows to a peer; `symbolic` are the lanes that hold symbols. Nothing is encoded: return 0 bytes."""
         self.network.rows[self.index, peer].append(DataFrame(dataflow, channel, message))
+        return 0
 
-    def broadcast(self, frame: ProgressFrame | FailureFrame) -> None:
+    def broadcast(self, frame: ProgressFrame | FailureFrame) -> int:
         """Send a frame to all peers."""
         for (source, _), queue in self.network.progress.items():
             if source == self.index:
                 queue.append(frame)
+        return 0
 
     def receive(self) -> list[Frame]:
         """Return the frames that have arrived, and clear them."""
