@@ -60,7 +60,7 @@ class OwnerCall:
 
 
 class NoCall:
-    """Stands for the absence of a call while the db is busy."""
+    """Stands for the absence of a call: the db is busy, or a call can continue."""
 
 
 NO_CALL = NoCall()
@@ -83,13 +83,13 @@ class OwnerThread:
     """The thread that owns a db, and the queue of calls to execute there."""
 
     def __init__(self, make: Callable[[], EmbeddedDatabase]) -> None:
-        self._queue: SimpleQueue[OwnerCall | TransactionRequest | None] = SimpleQueue()
+        self._queue: SimpleQueue[OwnerCall | TransactionRequest | NoCall | None] = SimpleQueue()
         self._next_work: list[
-            OwnerCall | TransactionRequest | None
+            OwnerCall | TransactionRequest | NoCall | None
         ] = []  # at most one: a call that `_more_transactions` took from the queue
         self._lock = threading.Lock()
         self._closed = False
-        self._requests = WaitingRequests()
+        self._requests = WaitingRequests(wake=lambda: self._queue.put(NO_CALL))
         self._db: EmbeddedDatabase
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg", daemon=True)
@@ -162,9 +162,8 @@ class OwnerThread:
 
     def _work(self) -> None:
         """Work for a slice if there is something to do, and continue calls that waited for it."""
-        if self._db.completion.has_work:
-            busy = self._db.completion.work(SLICE_SECONDS)
-            self._requests.resume(idle=not busy)
+        busy = self._db.completion.has_work and self._db.completion.work(SLICE_SECONDS)
+        self._requests.resume(idle=not busy)
 
     def _next(self) -> OwnerCall | TransactionRequest | NoCall | None:
         """Return the next call; if none waits, NO_CALL while the db is busy, else wait for one and do idle work."""

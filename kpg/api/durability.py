@@ -2,10 +2,11 @@
 
     kpg.open("dir")         relations and their rows are available again once the program declares them again
     db.advance()            returns when the transaction is on disk; if it cannot be written, nothing has changed
-    db.checkpoint()         shortens the log; runs automatically when the log has grown by `checkpoint_bytes`
+    db.checkpoint()         shortens the log; begins automatically when the log has grown by `checkpoint_bytes`
 
 The log frame is written before the dataflows see the rows. Forcing it to disk overlaps with their work, and the advance
-waits for both. Queries and answers are code: the program installs them again.
+waits for both. A checkpoint is written on a thread of its own, from immutable batches, while transactions go on.
+Queries and answers are code: the program installs them again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kpg.dataflow.operator import Message
 from kpg.errors import StorageError
 from kpg.operators.arrange import Arrange
 from kpg.operators.source import Source
-from kpg.storage.checkpoint import RelationContent
+from kpg.storage.checkpoint import Checkpoint, RelationContent
 from kpg.storage.record import Origin, Transaction
 from kpg.storage.recovery import Recovered, batch_complete_updates
 from kpg.storage.storage import Storage, UnsyncedTransaction
@@ -82,10 +83,12 @@ class DurableStore:
             source.dataflow.feed(source, message)
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
-        """Yield the recovered rows of relations that no query has read yet: their symbols are in use."""
+        """Yield the recovered rows that no query has read yet, and those of a checkpoint: their symbols are in use."""
         for relation in self.storage.relations.values():
             for updates in [*(batch.updates for batch in relation.batches), *relation.later]:
                 yield relation.ordered, updates
+        if self.storage.under_way is not None:
+            yield from self.storage.under_way.kept_rows()
 
     # Transactions
 
@@ -114,27 +117,50 @@ class DurableStore:
     # Checkpoints
 
     def checkpoint_if_due(self, db: EmbeddedDatabase) -> None:
-        """Make a checkpoint if the log has grown long. One that fails loses nothing, and is tried again later."""
-        if self.storage.log_bytes >= self._next_checkpoint:
+        """Begin a checkpoint if the log has grown long. One that fails loses nothing, and is tried again later."""
+        self.collect_checkpoint()
+        if self.storage.under_way is None and self.storage.log_bytes >= self._next_checkpoint:
             try:
-                self.checkpoint(db)
+                self.begin_checkpoint(db)
             except StorageError as error:
-                self.storage.trouble = f"the last checkpoint failed: {error}"
-                self._next_checkpoint += max(1, self._checkpoint_bytes // 4)
+                self._note_failure(error)
 
-    def checkpoint(self, db: EmbeddedDatabase, keep: Frontier | None = None) -> int:
+    def checkpoint(self, db: EmbeddedDatabase) -> int:
         """Write the batches that are not in files yet, and a manifest; return the number of files.
 
-        The checkpoint before stays readable; that is the last one, or the last one at the frontier `keep`.
+        The checkpoint before stays readable.
         """
+        while self.storage.under_way is not None:
+            db.wait_for_future(self.storage.under_way.written)
+            self.collect_checkpoint()
+        checkpoint = self.begin_checkpoint(db)
+        db.wait_for_future(checkpoint.written)
+        self.collect_checkpoint()
+        return checkpoint.written.result()
+
+    def begin_checkpoint(self, db: EmbeddedDatabase, keep: Frontier | None = None) -> Checkpoint:
+        """Begin to write a checkpoint in the background. The last one, or one at the frontier `keep`, stays."""
         self.wait()
         arranged = {name: source for name, source in db.inputs.items() if source.on_disk and source.is_arranged}
         for source in arranged.values():
             source.catch_up()  # logged rows that still wait at an input would be lost with the log
         contents = {name: content(source.base()) for name, source in arranged.items()}
-        written = self.storage.checkpoint(contents, self._symbols, keep)
-        self._next_checkpoint = self._checkpoint_bytes
-        return written
+        return self.storage.begin_checkpoint(contents, self._symbols, keep)
+
+    def collect_checkpoint(self) -> None:
+        """Note the outcome of a checkpoint that has ended."""
+        checkpoint = self.storage.under_way
+        if checkpoint is None or not checkpoint.written.done():
+            return
+        try:
+            self.storage.end_checkpoint()
+            self._next_checkpoint = self._checkpoint_bytes
+        except Exception as error:  # of any kind: a checkpoint must not end the db that it saves
+            self._note_failure(error)
+
+    def _note_failure(self, error: Exception) -> None:
+        self.storage.trouble = f"the last checkpoint failed: {error}"
+        self._next_checkpoint += max(1, self._checkpoint_bytes // 4)
 
     def close(self) -> None:
         """Wait for the disk, and release the directory."""

@@ -218,12 +218,12 @@ class EmbeddedDatabase(Database):
         self.completion.seal(before)
 
     def work_when_idle(self, busy: bool) -> None:
-        """Merge and write a checkpoint, as far as they are due after an advance with or without new rows."""
+        """Merge and begin a checkpoint, as far as they are due after an advance with or without new rows."""
         self.idle_merge_after_advance(busy)
         self.checkpoint_if_due()
 
     def checkpoint_if_due(self) -> None:
-        """Write a checkpoint if the log has grown long."""
+        """Begin to write a checkpoint if the log has grown long."""
         if self.durable is not None:
             self.durable.checkpoint_if_due(self)
 

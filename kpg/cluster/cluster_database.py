@@ -30,6 +30,7 @@ from kpg.api.query_limits import QueryAdmission, QueryLimits
 from kpg.api.trace_reads import rows_table
 from kpg.api.transactions import as_origin
 from kpg.api.waiting_requests import WaitingRequests
+from kpg.cluster.cluster_checkpoints import ClusterCheckpoints
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_installer import ClusterInstaller
@@ -57,7 +58,6 @@ from kpg.cluster.rank_commands.query_commands import (
 )
 from kpg.cluster.rank_commands.staging_commands import PublishCommand
 from kpg.cluster.rank_commands.storage_commands import (
-    CheckpointCommand,
     DeclarationsCommand,
     DeclareCommand,
     DropReaderCommand,
@@ -76,7 +76,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, constant
 from kpg.config import Config
-from kpg.errors import Closed, KpgError, StorageError, Unavailable, UndefinedName, WorkerLost
+from kpg.errors import Closed, KpgError, Unavailable, UndefinedName, WorkerLost
 from kpg.plan.plan_values import write_schema
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
@@ -118,8 +118,7 @@ class ClusterDatabase(Database):
         self.admission = None
         self._requests: WaitingRequests | None = None
         self.transactions = ClusterTransactions(self)
-        self.checkpoint_trouble: str | None = None  # why the last automatic checkpoint failed
-        self._next_checkpoint = 0 if directory is None else directory.checkpoint_bytes  # bytes of log
+        self.checkpoints = None if directory is None else ClusterCheckpoints(self, directory.checkpoint_bytes)
         self._closed = False
         try:
             if directory is not None:
@@ -322,25 +321,11 @@ class ClusterDatabase(Database):
     # Storage
 
     def checkpoint(self) -> int:
-        if self.directory is None:
+        if self.checkpoints is None:
             raise Unavailable("the db is not durable", hint='Open it on a directory: kpg.open("dir", workers=N).')
         with self.coordinator.lock:
             self.check()
-            replies = self.generations.retrying(
-                lambda: self.coordinator.ask(CheckpointCommand(self.generations.checkpoint.elements))
-            )
-            self.generations.checkpoint = self.time
-            self._next_checkpoint, self.checkpoint_trouble = self.directory.checkpoint_bytes, None
-        return sum(reply.value for reply in replies)
-
-    def checkpoint_if_due(self, log_bytes: int) -> None:
-        """Write a checkpoint if the log has grown long. One that fails loses nothing, and is tried again later."""
-        if self.directory is not None and log_bytes > self._next_checkpoint:
-            try:
-                self.checkpoint()
-            except StorageError as error:
-                self.checkpoint_trouble = f"the last checkpoint failed: {error}"
-                self._next_checkpoint = log_bytes + max(1, self.directory.checkpoint_bytes // 4)
+            return self.checkpoints.write()
 
     def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:
         relations = None if of is None else tuple(sorted(of))
@@ -433,7 +418,7 @@ class ClusterDatabase(Database):
             "inputs": sorted(self.inputs),
             "outputs": sorted(self.outputs),
             "epoch": self.epoch,
-            "trouble": self.checkpoint_trouble,
+            "trouble": None if self.checkpoints is None else self.checkpoints.trouble,
         }
 
     def _repr_html_(self) -> str:

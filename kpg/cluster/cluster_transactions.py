@@ -143,7 +143,8 @@ class ClusterTransactions:
             for name, block, failure in zip(result.changed, blocks, result.failures, strict=True):
                 self.db.outputs[name].take(rank, block, failure)
         self._close_inputs()
-        self.db.checkpoint_if_due(max(reply.value.log_bytes for reply in replies))
+        if self.db.checkpoints is not None:
+            self.db.checkpoints.collect_or_begin(max(reply.value.log_bytes for reply in replies))
 
     def _insert_staged(self, command: PublishCommand, rows: int) -> None:
         """Make the workers insert their staged rows; raise if some are missing."""

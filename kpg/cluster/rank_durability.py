@@ -11,6 +11,7 @@ the command that arranges it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import Frontier
@@ -21,6 +22,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.dataflow.operator import Message
 from kpg.operators.exchange import partition
+from kpg.storage.checkpoint import Checkpoint
 from kpg.storage.recovery import Recovered, batch_complete_updates
 from kpg.storage.storage import Storage
 from kpg.trace.batch import Batch
@@ -48,9 +50,26 @@ class RankDurable(DurableStore):
         super().__init__(storage, recovered, symbols, checkpoint_bytes=2**62)
         self._mesh = mesh
         self._check_abandoned = check_abandoned
+        self._common: Checkpoint | None = None  # the last one that all ranks began
 
     def checkpoint_if_due(self, db: EmbeddedDatabase) -> None:
         """Do nothing: all ranks write checkpoints together, on a command of the coordinator."""
+
+    def begin_common_checkpoint(self, db: EmbeddedDatabase, keep: Frontier) -> None:
+        """Begin to write a checkpoint in the background. The last one at the frontier `keep` stays readable."""
+        if self.storage.under_way is not None:  # of which another rank's part has failed
+            wait([self.storage.under_way.written])
+            self.collect_checkpoint()
+        self._common = self.begin_checkpoint(db, keep)
+
+    def end_common_checkpoint(self, waiting: bool) -> int | None:
+        """Return the number of files of the last checkpoint if it has ended; raise if it has failed."""
+        assert self._common is not None
+        if not waiting and not self._common.written.done():
+            return None
+        wait([self._common.written])
+        self.collect_checkpoint()
+        return self._common.written.result()
 
     def unwrite(self, db: EmbeddedDatabase) -> None:
         """Remove this rank's part of a transaction from the log, because another rank could not write its part."""

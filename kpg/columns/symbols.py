@@ -202,15 +202,16 @@ class Symbols:
         """Return the distinct ids (and NULL), and for each row the index of its id among them."""
         if len(ids) == 1:
             return ids, np.zeros(1, np.int64)
-        if len(self._values) > 4 * len(ids):  # a table by id would be mostly empty
+        count = len(self._values)  # read once: another thread may write a checkpoint while the db adds symbols
+        if count > 4 * len(ids):  # a table by id would be mostly empty
             return np.unique(ids, return_inverse=True)
-        slots = np.where(ids < 0, len(self._values), ids)
-        used = np.zeros(len(self._values) + 1, np.bool_)
+        slots = np.where(ids < 0, count, ids)
+        used = np.zeros(count + 1, np.bool_)
         used[slots] = True
         present = np.flatnonzero(used)
         position = np.empty(len(used), np.int64)
         position[present] = np.arange(len(present))
-        return np.where(present == len(self._values), NULL, present), position[slots]
+        return np.where(present == count, NULL, present), position[slots]
 
     def ranks(self) -> Ints:
         """Return the rank of each id in the order of values, valid until symbols are added. Free ids rank last."""

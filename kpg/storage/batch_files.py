@@ -13,7 +13,8 @@ are literals: they never change.
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,7 @@ from kpg.errors import Corrupt
 
 METADATA_KEY = b"kpg updates"  # the entry of the file's metadata that holds kpg's JSON; a name on disk
 ROW_GROUP_ROWS = 1 << 20  # rows per Parquet row group
+TEXT_PART_ROWS: Final = 1 << 14  # rows of text converted together: the interpreter lock is held for a millisecond
 
 
 def lane_name(lane: int) -> str:
@@ -36,15 +38,20 @@ def lane_name(lane: int) -> str:
     return f"lane {lane}"
 
 
-def write_updates(updates: Updates, schema: Schema, symbols: Symbols) -> pa.Buffer:
-    """Return the content of a file for updates of a relation; their lanes are in the order of `schema`."""
+def write_updates(
+    updates: Updates, schema: Schema, symbols: Symbols, between_parts: Callable[[], object] = lambda: None
+) -> pa.Buffer:
+    """Return the content of a file for updates of a relation; their lanes are in the order of `schema`.
+
+    Any thread may call it while another adds symbols. It calls `between_parts` between two parts of the text.
+    """
     columns: dict[str, Any] = {}
     numbers: list[str] = []
     texts: list[str] = []
     for lane, type_ in enumerate(schema.lane_types()):
         label = lane_name(lane)
         if type_.is_symbolic:
-            columns[label] = symbols.text(updates.data[lane], type_.definition.large_arrow)
+            columns[label] = _text(updates.data[lane], type_.definition.large_arrow, symbols, between_parts)
             texts.append(label)
         else:
             columns[label] = updates.data[lane]
@@ -62,6 +69,17 @@ def write_updates(updates: Updates, schema: Schema, symbols: Symbols) -> pa.Buff
             numbers.append(f"{label} {row}")
     table = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata).encode()})
     return _write(table, numbers, texts)
+
+
+def _text(ids: Ints, type_: Any, symbols: Symbols, between_parts: Callable[[], object]) -> Any:
+    """Return the values of symbols as a chunked array, converted in parts."""
+    chunks: list[Any] = []
+    for start in range(0, len(ids), TEXT_PART_ROWS):
+        if start:
+            between_parts()
+        text = symbols.text(ids[start : start + TEXT_PART_ROWS], type_)
+        chunks += text.chunks if isinstance(text, pa.ChunkedArray) else [text]
+    return pa.chunked_array(chunks, type_)
 
 
 def _write(table: pa.Table, numbers: list[str], texts: list[str]) -> pa.Buffer:

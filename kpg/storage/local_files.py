@@ -11,11 +11,12 @@ from contextlib import suppress
 
 from kpg.errors import Unavailable
 from kpg.storage.file_store import Bytes, unavailable_on_error
-from kpg.storage.flush import Flush, make_flush
+from kpg.storage.flush import Flush, force, make_flush
 from kpg.storage.lock import Lock
 
 PARTIAL_SUFFIX = ".partial"  # suffix of a file that is not complete yet
 PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600  # modes of what is created here
+PIECE_BYTES = 4 << 20  # of a large file that are forced to disk together: some milliseconds of writing
 RESERVED_BYTES = 1 << 20  # zeros written ahead of the log, so that a small frame changes only its own bytes
 
 
@@ -64,10 +65,9 @@ class LocalFiles:
         """Create a file, whole: force it under another name, rename it, then force the directory."""
         path, partial = self._path(name), self._path(name + PARTIAL_SUFFIX)
         with unavailable_on_error(f"cannot write {path}", undo=lambda: self.remove(name + PARTIAL_SUFFIX)):
-            with open(partial, "wb", opener=open_private) as file:
+            with open(partial, "wb", buffering=0, opener=open_private) as file:
                 for part in parts:
-                    file.write(part)
-                file.flush()
+                    write_in_pieces(file.fileno(), part)
                 os.fsync(file.fileno())
             os.rename(partial, path)
             os.fsync(self._directory)
@@ -111,6 +111,17 @@ class LocalFiles:
 
     def _path(self, name: str) -> str:
         return os.path.join(self.location, name)
+
+
+def write_in_pieces(fd: int, part: Bytes) -> None:
+    """Append to a file, and force large parts piece by piece: the log on the same disk waits for at most one."""
+    view = memoryview(part)
+    for start in range(0, len(view), PIECE_BYTES):
+        piece = view[start : start + PIECE_BYTES]
+        while piece:
+            piece = piece[os.write(fd, piece) :]
+        if len(view) > PIECE_BYTES:
+            force(fd)
 
 
 def make_private_directory(path: str) -> str:

@@ -4,7 +4,8 @@
     recovered = storage.recover(symbols)              all acknowledged transactions, once each
     pending = storage.append(transaction, symbols)    begin to write a transaction
     storage.sync(pending)                             return when it is on disk
-    storage.checkpoint(contents, symbols)             shorten the log
+    storage.begin_checkpoint(contents, symbols)       begin to shorten the log, on a thread of its own
+    storage.end_checkpoint()                          wait for it
 
 Storage stores relations and does not depend on dataflows: the caller passes the batches of each relation. Only one
 thread at a time may call it. Several workers recover to the same point: they compute the meet of their
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +24,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.errors import Closed, SchemaMismatch, StorageError, Unavailable, UndefinedName
-from kpg.storage.checkpoint import CheckpointWriter, RelationContent, remove_unneeded_files, write_manifest
+from kpg.storage.checkpoint import Checkpoint, CheckpointWriter, RelationContent, older_manifest
 from kpg.storage.directory import Directory
 from kpg.storage.forks import FORK_COUNT
 from kpg.storage.locate_files import open_files
@@ -63,6 +65,7 @@ class Storage:
         self._recovered = False
         self._log: TransactionLog | None = None
         self._checkpointed_bytes = 0  # bytes of the log at the last checkpoint
+        self.under_way: Checkpoint | None = None
         self._closed = False
         try:
             self._directory = Directory(self.files, coordinates)
@@ -226,51 +229,56 @@ class Storage:
         """The number of bytes written to the log since the last checkpoint."""
         return self.log.written_bytes - self._checkpointed_bytes
 
-    def checkpoint(
+    def begin_checkpoint(
         self, contents: Mapping[str, RelationContent], symbols: Symbols, keep: Frontier | None = None
-    ) -> int:
-        """Write the batches that have no file yet, and a manifest; return the number of files written.
+    ) -> Checkpoint:
+        """Begin to write the batches that have no file yet, and a manifest, on another thread.
 
         `contents` has the relations that changed since recovery, complete up to the durable frontier. The others stay
         as they were recovered. The new manifest and one older remain: the last one, or the last one at the frontier
-        `keep`, which other workers have, too.
+        `keep`, which other workers have, too. Transactions go on meanwhile; no other checkpoint may be under way.
         """
+        assert self.under_way is None, "a checkpoint is under way"
         next_frame = self.log.end_segment()
-        number = self._number + 1
-        self._writer.begin(number)
-        try:
-            manifest = self._make_manifest(number, next_frame, contents, symbols)
-            write_manifest(self.files, manifest)
-        except BaseException:
-            self._writer.abandon()
-            raise
-        self._number = number
-        previous = max(n for n, kept in self._kept.items() if keep is None or kept.frontier == keep)
-        self._kept = {previous: self._kept[previous], number: manifest}
-        self._checkpointed_bytes = self.log.written_bytes
-        self.trouble = None
-        written = self._writer.finish()
-        remove_unneeded_files(self.files, self._kept)
-        return written
+        self._number += 1
+        manifest, complete = self._plan_manifest(self._number, next_frame, contents)
+        kept = older_manifest(self._kept, keep)
+        self.under_way = self._writer.plan(manifest, complete, kept, symbols, self.log.written_bytes)
+        self.under_way.start()
+        return self.under_way
 
-    def _make_manifest(
-        self, number: int, next_frame: int, contents: Mapping[str, RelationContent], symbols: Symbols
-    ) -> Manifest:
+    def end_checkpoint(self) -> None:
+        """Wait for the checkpoint under way, if there is one; raise its error if it has failed."""
+        checkpoint = self.under_way
+        if checkpoint is not None:
+            wait([checkpoint.written])
+            self.under_way = None
+            checkpoint.release()
+            checkpoint.written.result()
+            self._kept = checkpoint.kept
+            self._checkpointed_bytes = checkpoint.log_bytes
+            self.trouble = None
+            self._writer.finish(checkpoint)
+
+    def _plan_manifest(
+        self, number: int, next_frame: int, contents: Mapping[str, RelationContent]
+    ) -> tuple[Manifest, dict[str, RelationContent]]:
+        """Return a manifest of relations without files, and the contents of all relations."""
         stored: dict[str, StoredRelation] = {}
+        complete: dict[str, RelationContent] = {}
         for name, relation in self.relations.items():
             content = contents.get(name)
             if content is None:
                 assert relation.id not in self._changed, f"the rows of {name} are missing"
                 content = RelationContent(relation.order, relation.batches, relation.later)
-            schema = relation.schema.select(content.order)
-            batches = self._writer.write_batches(content.batches, schema, symbols)
-            later = tuple(self._writer.write_file(updates, schema, symbols) for updates in content.later)
-            stored[name] = StoredRelation(relation.id, relation.schema, relation.key, content.order, batches, later)
-        return Manifest(
+            complete[name] = content
+            stored[name] = StoredRelation(relation.id, relation.schema, relation.key, content.order)
+        manifest = Manifest(
             number, self.coordinates, self._frontier, next_frame, self.generation, self._next_relation, stored,
             self.applied.to_json(), dict(self.declarations),
             {name: reader.to_json() for name, reader in self.readers.items()},
         )  # fmt: skip
+        return manifest, complete
 
     def describe(self) -> dict[str, Any]:
         """Return the state of the storage as plain values."""
@@ -286,10 +294,13 @@ class Storage:
         }
 
     def close(self) -> None:
-        """Write and force the waiting records, and release the directory; a second call has no effect."""
+        """Wait for a checkpoint, write and force the waiting records, and release the directory; may be repeated."""
         if self._closed:
             return
         self._closed = True
+        checkpoint, self.under_way = self.under_way, None
+        if checkpoint is not None:
+            wait([checkpoint.written])  # one that has failed loses nothing
         log, self._log = self._log, None
         try:
             if log is not None:

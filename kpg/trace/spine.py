@@ -309,7 +309,7 @@ class Spine:
         since, tail, layers = self.since, self._tail, self._layers
         unsorted = next((layer.batch for layer in layers if is_unsorted(layer.batch)), None)
         if unsorted is not None:
-            return len(unsorted.updates) > 0  # sorts them
+            return not unsorted.sorted_elsewhere and len(unsorted.updates) > 0  # sorts them
         if tail is not None and tail.needs_compaction(since):
             tail.begin_compaction(since)
             self._tail = tail if len(self._complete(tail)) else None

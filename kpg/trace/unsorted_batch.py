@@ -33,15 +33,17 @@ HASH_FACTORS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F
 class UnsortedBatch(Batch):
     """A batch whose updates are sorted on first use."""
 
-    __slots__ = ("_parts", "_sorted")
+    __slots__ = ("_parts", "_sorted", "sorted_elsewhere")
     _parts: list[Updates]
     _sorted: Updates | None
+    sorted_elsewhere: bool  # whether another thread sorts a copy, which the batch then adopts
 
     def __init__(self, parts: list[Updates], key_lanes: int, description: Description) -> None:
         """Take the updates of a load, all at one time with one diff."""
         earliest = (tuple(parts[0].times[:, 0].tolist()),)
         fields = {"key_lanes": key_lanes, "description": description, "_row": None, "_searched_keys": 0}
-        fields |= {"_lookup_table": None, "_earliest": earliest, "_parts": parts, "_sorted": None}
+        fields |= {"_lookup_table": None, "_earliest": earliest}
+        fields |= {"_parts": parts, "_sorted": None, "sorted_elsewhere": False}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -49,10 +51,24 @@ class UnsortedBatch(Batch):
     def updates(self) -> Updates:
         """The updates, sorted and consolidated."""
         if self._sorted is None:
-            object.__setattr__(self, "_sorted", consolidate_all(self._parts))
-            object.__setattr__(self, "_parts", [])
+            self.adopt(consolidate_all(self._parts))
         assert self._sorted is not None
         return self._sorted
+
+    def begin_sort_elsewhere(self) -> list[Updates]:
+        """Return its parts for another thread to sort: idle work leaves the batch to it, readers do not."""
+        object.__setattr__(self, "sorted_elsewhere", True)
+        return list(self._parts)
+
+    def end_sort_elsewhere(self) -> None:
+        """Note that no other thread sorts its parts any more."""
+        object.__setattr__(self, "sorted_elsewhere", False)
+
+    def adopt(self, updates: Updates) -> None:
+        """Take its updates, sorted, unless it has sorted them already."""
+        if self._sorted is None:
+            object.__setattr__(self, "_sorted", updates)
+            object.__setattr__(self, "_parts", [])  # a new list: another thread may read the old one
 
     @property
     def is_sorted(self) -> bool:

@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import kpg
@@ -258,6 +259,32 @@ def test_a_recovery_repeats_no_arrangement_that_was_released(tmp_path: Path) -> 
         db.advance()
 
 
+def test_a_worker_that_is_lost_beside_a_checkpoint_leaves_the_last_common_one(tmp_path: Path) -> None:
+    """Workers end their parts of a checkpoint at different moments, while transactions go on."""
+    inserted: list[int] = []
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        numbers = db.input("numbers", n=int, text=str)
+        answer = numbers.output("all")
+        assert db.checkpoints is not None
+        for rank, seconds in ((0, 0.0), (1, 0.02)):
+            load = range(50_000 * rank, 50_000 * (rank + 1))
+            numbers.insert(pa.table({"n": list(load), "text": [f"text {n}" for n in load]}))
+            db.advance()
+            db.checkpoints._begin()
+            numbers.insert([(-1, "beside")])
+            db.advance()
+            time.sleep(seconds)
+            kill(db, rank)
+            db.advance()
+            inserted += [*load, -1]
+            assert sorted(answer.snapshot()["n"].to_pylist()) == sorted(inserted)
+        assert db.recoveries == 2 and db.checkpoint() > 0
+        assert db.generations.checkpoint == db.time
+    with kpg.open(tmp_path / "db", workers=2) as db:
+        answer = db.input("numbers", n=int, text=str).output("all")
+        assert sorted(answer.snapshot()["n"].to_pylist()) == sorted(inserted)
+
+
 @pytest.mark.parametrize("disk_full_on", [0, 1])
 def test_checkpoints_that_fail_on_one_worker_leave_the_directory_readable(tmp_path: Path, disk_full_on: int) -> None:
     """The others must not remove the last checkpoint that all workers have."""
@@ -266,11 +293,16 @@ def test_checkpoints_that_fail_on_one_worker_leave_the_directory_readable(tmp_pa
         numbers.insert([(n,) for n in range(100)])
         db.advance()
         blocked = tmp_path / "db" / f"rank-{disk_full_on}"
-        for n in range(1, 6):
+        for number in range(2, 100):
             for file in range(4):  # a directory where a batch file is to be: it cannot be written
-                (blocked / f"batch-{n + 1:08d}-{file:04d}.parquet.partial").mkdir(exist_ok=True)
+                (blocked / f"batch-{number:08d}-{file:04d}.parquet.partial").mkdir()
+        for n in range(1, 6):
             numbers.insert([(100 * n,)])
             db.advance()  # which must not raise: the transaction is acknowledged
+            with pytest.raises(kpg.Unavailable):
+                db.checkpoint()  # waits for the one in the background, too
+        while db.describe()["trouble"] is None:
+            db.advance()
         assert "checkpoint failed" in db.describe()["trouble"]
     for directory in blocked.glob("*.partial"):
         directory.rmdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from kpg.algebra.frontier import Frontier
@@ -12,6 +13,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Updates, constant, spread
+from kpg.storage.checkpoint import RelationContent
 from kpg.storage.record import Origin, Transaction
 from kpg.storage.storage import Recovered, Storage
 
@@ -54,6 +56,13 @@ def commit(
     changes = ((1, change(rows, epoch, symbols)),)
     storage.sync(storage.append(Transaction(Frontier.at((epoch + 1,)), changes, origins), symbols))
     return True
+
+
+def checkpoint(storage: Storage, symbols: Symbols, contents: Mapping[str, RelationContent] | None = None) -> int:
+    """Write a checkpoint, and wait for it; return the number of new files."""
+    written = storage.begin_checkpoint(contents or {}, symbols).written
+    storage.end_checkpoint()
+    return written.result()
 
 
 def rows_of(recovered: Recovered, symbols: Symbols, name: str = "edges") -> list[tuple[int, str]]:

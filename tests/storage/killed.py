@@ -1,9 +1,9 @@
 """A process that forks children, which transact on a directory until they are killed.
 
-It reads lines of JSON: a directory, a seed, and the call of a system function at which the child kills itself (or null:
-then the test kills it, and a child that has finished waits for that). A child prints its process id first, and "ack n"
-when transaction n has returned. Transaction n is a function of n alone, so a reader of the directory can tell how many
-of them it holds.
+It reads lines of JSON: a directory, a seed, and the point at which the child kills itself: the call of a system
+function, or a file of a checkpoint in the background. If it is null, the test kills the child, and a child that has
+finished waits for that. A child prints its process id first, and "ack n" when transaction n has returned. Transaction n
+is a function of n alone, so a reader of the directory can tell how many of them it holds.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import os
 import random
 import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 STEPS = 40
+CHECKPOINT_BYTES = [600, 3000, 1 << 30]
 
 
 def changes(n: int) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
@@ -62,12 +64,37 @@ def die_at(name: str, call: int, moment: str) -> None:
     setattr(os, name, wrapped)
 
 
+def die_in_checkpoint(name: str, acknowledged: int, moment: str) -> None:
+    """Kill this process before or after a checkpoint writes a file, once more transactions were acknowledged beside it.
+
+    `name` is the beginning of the file's name. A checkpoint that no transaction follows goes on.
+    """
+    from kpg.storage.local_files import LocalFiles
+
+    real = LocalFiles.write
+    count = threading.Semaphore(0)
+
+    def write(files: LocalFiles, file: str, parts: Any) -> None:
+        waiting = threading.current_thread().name == "kpg checkpoint" and file.startswith(name)
+        enough = waiting and all(count.acquire(timeout=0.3) for _ in range(acknowledged))
+        if not enough or moment != "before":
+            real(files, file, parts)
+        if enough:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    LocalFiles.write = write  # type: ignore[method-assign]
+    ACKNOWLEDGED.append(count.release)
+
+
+ACKNOWLEDGED: list[Callable[[], None]] = []  # called after each acknowledgement
+
+
 def work(directory: str, seed: int) -> None:
     """Run transactions, and print an acknowledgement of each."""
     import kpg
 
     chance = random.Random(seed)
-    db = kpg.open(directory, checkpoint_bytes=chance.choice([600, 3000, 1 << 30]))
+    db = kpg.open(directory, checkpoint_bytes=chance.choice(CHECKPOINT_BYTES))
     rows = db.input("rows", n=int, text=str)
     if chance.random() < 0.5:
         rows.arrange("text")
@@ -83,6 +110,8 @@ def work(directory: str, seed: int) -> None:
 
         db.transact(fill, origin=("writer", n))
         say(f"ack {n}")
+        for note in ACKNOWLEDGED:
+            note()
         if chance.random() < 0.2:
             db.transact(fill, origin=("writer", n))  # a writer that missed the acknowledgement
         if chance.random() < 0.1:
@@ -115,7 +144,8 @@ def main() -> None:
             FORK_COUNT[0] = 0  # the parent has not started threads of the C library
             say(f"child {os.getpid()}")
             if request["point"]:
-                die_at(*request["point"])
+                name, number, moment = request["point"]
+                (die_in_checkpoint if name.endswith("-") else die_at)(name, number, moment)
             try:
                 work(request["directory"], request["seed"])
             except BaseException as error:

@@ -24,6 +24,7 @@ POINTS = [
     for call in calls
     for moment in (("before", "amid", "after") if name == "pwrite" else ("before", "after"))
 ]
+BUSY_SEEDS = [seed for seed in range(40) if random.Random(seed).choice(killed.CHECKPOINT_BYTES) == 600]
 
 
 class Zygote:
@@ -108,6 +109,19 @@ def test_killed_at_every_point_of_writing(zygote, tmp_path):
         dead += status == signal.SIGKILL
         check(directory, known)
     assert dead > len(POINTS) // 2, "most points were reached"
+
+
+def test_killed_while_transactions_go_on_beside_a_checkpoint(zygote, tmp_path):
+    dead = 0
+    points = [
+        (name, count, moment) for name in ("batch-", "manifest-") for count in (1, 3) for moment in ("before", "after")
+    ]
+    for number, point in enumerate(points):
+        directory = tmp_path / str(number % 3)
+        known, status = zygote.run(directory, BUSY_SEEDS[number % len(BUSY_SEEDS)], point, None)
+        dead += status == signal.SIGKILL
+        check(directory, known)
+    assert dead > len(points) // 2, "most points were reached"
 
 
 def test_killed_from_outside_at_random_moments(zygote, tmp_path):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import kpg
+from tests.storage.checkpoint_gate import Gate
 from tests.storage.directories import copy_of, files_of, flip
 
 TEXTS = st.sampled_from([None, "", "a", "ü", "a longer text"])
@@ -25,6 +26,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(history=st.sampled_from([0, None]))
     def begin(self, history):
         self.parent = Path(tempfile.mkdtemp())
+        self.gate = Gate().__enter__()
         self.directory = self.parent / "db"
         self.history = history
         self.model = {"a": Counter(), "b": Counter()}
@@ -87,7 +89,13 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def checkpoint(self):
-        self.db.checkpoint()
+        with self.gate.opened():
+            self.db.checkpoint()
+
+    @rule(changes=st.integers(1, 3))
+    def let_the_checkpoint_go_on(self, changes):
+        self.gate.let(changes)
+        self.gate.shut()
 
     @rule()
     def idle(self):
@@ -98,8 +106,10 @@ class Machine(RuleBasedStateMachine):
         segment, before = self.db.durable.storage.log._segment, self.db
         end = None if segment is None else segment.end
         if how != "end":
+            self.gate.settle()
             self.directory = copy_of(self.directory)
-        before.close()
+        with self.gate.opened():
+            before.close()
         if how == "in the middle of a write" and end is not None:
             with files_of(self.directory, "log-*.kpg")[-1].open("r+b") as file:
                 file.seek(end)
@@ -109,8 +119,10 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: len(files_of(self.directory, "manifest-*")) > 1)
     @rule(keys=KEYS, kind=st.sampled_from(["manifest", "partial", "batch"]))
     def crash_and_the_newest_checkpoint_is_damaged(self, keys, kind):
+        self.gate.settle()
         self.directory, crashed = copy_of(self.directory), self.db
-        crashed.close()
+        with self.gate.opened():
+            crashed.close()
         newest = files_of(self.directory, "manifest-*")[-1]
         batches = [path for path in files_of(self.directory, "batch-*") if path.name[6:14] == newest.name[9:17]]
         if kind == "partial":
@@ -138,6 +150,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "db"):
+            self.gate.__exit__()
             self.db.close()
             shutil.rmtree(self.parent)
 

@@ -17,7 +17,7 @@ from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
 from kpg.storage.storage import Storage
 from kpg.storage.transaction_log import TransactionLog, read_log
-from tests.storage.directories import EDGES, commit, copy_of, files_of, flip, rows_of
+from tests.storage.directories import EDGES, checkpoint, commit, copy_of, files_of, flip, rows_of
 
 
 def opened(directory, **options):
@@ -50,7 +50,7 @@ def test_a_repeated_batch_has_no_effect_also_after_checkpoints_and_crashes(tmp_p
     for _ in range(3):
         contents = {"edges": RelationContent(EDGES.names, storage.relations["edges"].batches)}
         if storage.relations["edges"].batches:
-            storage.checkpoint(contents, symbols)
+            checkpoint(storage, symbols, contents)
         directory = copy_of(directory)
         storage.close()
         storage, symbols, recovered = opened(directory)
@@ -174,7 +174,7 @@ def write_checkpoints(directory, epochs):
         storage, symbols, _ = opened(directory)
         storage.register(f"rule {epoch}", {"epoch": epoch})
         storage.set_reader("reader", NamedReader((epoch,), frozenset({"rows"})))
-        storage.checkpoint({}, symbols)
+        checkpoint(storage, symbols)
         storage.close()
 
 
@@ -202,7 +202,7 @@ def test_if_the_newest_checkpoint_is_damaged_the_one_before_gives_the_same(tmp_p
     commit(storage, symbols, 4, [(4, "x")])
     storage.close()
     storage, symbols, recovered = opened(directory)
-    storage.checkpoint({}, symbols)  # in directory of the damaged one
+    checkpoint(storage, symbols)  # in directory of the damaged one
     storage.close()
     storage, symbols, recovered = opened(directory)
     assert storage.describe()["trouble"] is None and rows_of(recovered, symbols) == [(epoch, "x") for epoch in range(5)]
@@ -228,12 +228,12 @@ def test_a_checkpoint_writes_only_new_batches_and_removes_files_that_no_manifest
     assert len(files_of(directory, "manifest-*")) == 2
     storage, symbols, recovered = opened(directory)
     before = files_of(directory, "batch-*")
-    assert storage.checkpoint({}, symbols) == 0 and storage.checkpoint({}, symbols) == 0
+    assert checkpoint(storage, symbols) == 0 and checkpoint(storage, symbols) == 0
     assert len(files_of(directory, "log-*.kpg")) <= 1
     storage.drop("edges")
-    storage.checkpoint({}, symbols)
+    checkpoint(storage, symbols)
     assert files_of(directory, "batch-*") == before, "the previous manifest still needs them"
-    storage.checkpoint({}, symbols)
+    checkpoint(storage, symbols)
     assert files_of(directory, "batch-*") == []
     storage.close()
 
@@ -312,8 +312,8 @@ def test_other_filesystems_keep_the_same_content(tmp_path):
     assert len(files_of(tmp_path / "some/db", "log-*.kpg")) >= 4, "each frame is a file of its own"
     storage.close()
     storage, symbols, recovered = opened("some/db", filesystem=filesystem)
-    storage.checkpoint({}, symbols)
-    storage.checkpoint({}, symbols)
+    checkpoint(storage, symbols)
+    checkpoint(storage, symbols)
     assert len(files_of(tmp_path / "some/db", "log-*.kpg")) <= 1
     commit(storage, symbols, 4, [(4, "x")])
     storage.close()

@@ -7,26 +7,35 @@ from typing import Any
 from kpg.algebra.frontier import Frontier
 from kpg.cluster.rank_commands.lifecycle_commands import ShareSinceCommand
 from kpg.cluster.rank_commands.storage_commands import (
-    CheckpointCommand,
+    BeginCheckpointCommand,
     DeclarationsCommand,
     DeclareCommand,
     DropReaderCommand,
+    EndCheckpointCommand,
     IsAppliedCommand,
     LatestBatchesCommand,
     ReadersCommand,
     SetReaderCommand,
     UndeclareCommand,
 )
+from kpg.cluster.rank_durability import RankDurable
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
 from kpg.storage.record import Origin
 
 
-@HANDLERS.handles(CheckpointCommand)
-def checkpoint(rank: RankGeneration, command: CheckpointCommand, blocks: Blocks) -> int:
-    """Write a checkpoint."""
+@HANDLERS.handles(BeginCheckpointCommand)
+def begin_checkpoint(rank: RankGeneration, command: BeginCheckpointCommand, blocks: Blocks) -> None:
+    """Begin to write a checkpoint."""
     rank.settle()
-    assert rank.db.durable is not None
-    return rank.db.durable.checkpoint(rank.db, Frontier(command.keep))
+    assert isinstance(rank.db.durable, RankDurable)
+    rank.db.durable.begin_common_checkpoint(rank.db, Frontier(command.keep))
+
+
+@HANDLERS.handles(EndCheckpointCommand)
+def end_checkpoint(rank: RankGeneration, command: EndCheckpointCommand, blocks: Blocks) -> int | None:
+    """Return the outcome of the last checkpoint, if it has ended."""
+    assert isinstance(rank.db.durable, RankDurable)
+    return rank.db.durable.end_common_checkpoint(command.wait)
 
 
 @HANDLERS.handles(ShareSinceCommand)

@@ -8,10 +8,17 @@ from kpg.protocol.strict_decoder import Int64, TrustedJson
 
 
 @message("checkpoint", COMMANDS)
-class CheckpointCommand(Command[int]):
-    """Write a checkpoint; the result is the number of new files."""
+class BeginCheckpointCommand(Command[None]):
+    """Begin to write a checkpoint."""
 
     keep: FrontierSpec  # of the last checkpoint that all ranks have: it stays until all have a newer one
+
+
+@message("end_checkpoint", COMMANDS)
+class EndCheckpointCommand(Command[int | None]):
+    """Return the number of new files of the last checkpoint; None if it is still being written. Raise if it failed."""
+
+    wait: bool  # for the checkpoint
 
 
 @message("applied", COMMANDS)
