@@ -94,9 +94,9 @@ class EngineThread:
         self.run(lambda service: heapq.heappush(self._timed_reads, entry))
         return future
 
-    def cancel(self, session: Hashable) -> None:
+    def cancel(self, session: Hashable, error: KpgError | None = None) -> None:
         """End the waiting requests of a session; called on the engine's thread."""
-        self._requests.cancel(session, Closed("the client has disconnected"))
+        self._requests.cancel(session, error or Closed("the client has disconnected"))
 
     def take_when_changed(self, interest: Interest) -> None:
         """Take this interest's changes once, when there are any, and pass them to `deliver`."""

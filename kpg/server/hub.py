@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final
 
 from kpg.errors import Closed, KpgError, Lagging, OverLimit, TooManyRounds
@@ -50,6 +51,7 @@ class Hub:
         self.limits = limits
         self.metrics = ServerMetrics()
         self.clients: dict[int, ClientConnection] = {}  # by session number
+        self.sql_sessions: set[int] = set()  # numbers of the connections of PostgreSQL's protocol
         self.shutdown = shutdown
         self.loop = loop
         self._session_numbers = itertools.count(1)
@@ -66,6 +68,35 @@ class Hub:
         self.clients[client.session.number] = client
         self.metrics.add("kpg_sessions_total")
         return client
+
+    @property
+    def session_count(self) -> int:
+        """The number of sessions, of all protocols."""
+        return len(self.clients) + len(self.sql_sessions)
+
+    def open_sql_session(self) -> int:
+        """Return the number of a new connection of PostgreSQL's protocol."""
+        number = next(self._session_numbers)
+        self.sql_sessions.add(number)
+        self.metrics.add("kpg_sessions_total")
+        return number
+
+    def close_sql_session(self, number: int) -> None:
+        """Drop everything of a connection of PostgreSQL's protocol."""
+        self.sql_sessions.discard(number)
+        self.drop_owner(number, [])
+
+    def drop_owner(self, number: int, interests: list[int]) -> None:
+        """Drop what a session has on the engine."""
+
+        def drop(service: Service) -> None:
+            self.engine.cancel(number)
+            service.drop_owner(number)
+            for interest in interests:
+                self.engine.forget(interest)
+
+        with suppress(Closed):
+            self.engine.run(drop)
 
     def _budget_of(self, owner: int) -> SendBudget | None:
         """Return the budget of a client; called on the engine's thread."""
@@ -106,7 +137,7 @@ class Hub:
         gauges, engine_metrics = await asyncio.wrap_future(
             self.engine.run(lambda service: (service_gauges(service), snapshot(service.db)))
         )
-        gauges["kpg_sessions"] = len(self.clients)
+        gauges["kpg_sessions"] = self.session_count
         gauges["kpg_waiting_messages"] = sum(len(client.outbox) for client in self.clients.values())
         metrics = [*self.metrics.snapshot(gauges), *engine_metrics]
         return await asyncio.to_thread(as_prometheus, metrics)  # takes milliseconds if there are many dataflows
@@ -262,17 +293,7 @@ class ClientConnection:
         interests = list(self.interests)
         self.interests.clear()
         self._held.clear()
-
-        def drop(service: Service) -> None:
-            self.hub.engine.cancel(self.session.number)
-            service.drop_owner(self.session.number)
-            for interest in interests:
-                self.hub.engine.forget(interest)
-
-        try:
-            self.hub.engine.run(drop)
-        except Closed:
-            return
+        self.hub.drop_owner(self.session.number, interests)
 
 
 def returns_rows(request: requests.AnyRequest) -> bool:

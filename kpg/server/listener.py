@@ -138,7 +138,7 @@ class Listener:
 
     async def _client(self, socket: ServerConnection) -> None:
         """Serve one client until it disconnects."""
-        if len(self.hub.clients) >= self.hub.limits.sessions:
+        if self.hub.session_count >= self.hub.limits.sessions:
             self.hub.metrics.add("kpg_refused_total", reason="sessions")
             await socket.close(TRY_LATER, f"the server has {self.hub.limits.sessions} sessions, which is the maximum")
             return

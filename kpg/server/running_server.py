@@ -23,9 +23,12 @@ from kpg.extras import require
 from kpg.kernels.warm import use_cached_code
 from kpg.opening import OpenOptions
 from kpg.opening import open as open_db
+from kpg.pgwire.pg_listener import PgListener
 from kpg.query.functor_modules import load_functors
 from kpg.server.hub import Hub
 from kpg.server.listener import ListenAddress, Listener
+from kpg.server.pg_backend import PgBackend
+from kpg.server.pg_users import read_users
 from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens, generate_token, read_tokens, token_from_environment
 from kpg.service import Limits, Service
@@ -50,6 +53,8 @@ class Settings:
     tokens: Tokens | None = None  # None: those of the file, or of the environment, or a new one
     token_file: Path | None = None
     open_to_all: bool = False  # without any token; every client is admin
+    pg_port: int | None = None  # of PostgreSQL's protocol; None: it is not served
+    pg_users: Path | None = None  # its user file; None: the password is a token
     session_limits: SessionLimits = field(default_factory=SessionLimits)
     limits: Limits = field(default_factory=default_limits)
     sinks: Path | None = None  # the directory that clients' sinks write to; None disables them
@@ -101,29 +106,45 @@ class Settings:
         return tokens, token
 
 
-async def run(settings: Settings, report: Report, opened: Callable[[str, Hub, asyncio.Event], object]) -> None:
+@dataclass(frozen=True, slots=True)
+class OpenServer:
+    """A server that accepts clients: its URL, the port of PostgreSQL's protocol, and the event that ends it."""
+
+    url: str
+    pg_port: int | None
+    hub: Hub
+    end: asyncio.Event
+
+
+async def run(settings: Settings, report: Report, opened: Callable[[OpenServer], object]) -> None:
     """Serve until the event that is passed to `opened` is set."""
     tokens, generated = settings.resolve_tokens()
     loop, end = asyncio.get_running_loop(), asyncio.Event()
-    settings.address.context()  # raises for a bad certificate before anything is opened
+    context = settings.address.context()  # raises for a bad certificate before anything is opened
+    users = None if settings.pg_users is None else read_users(settings.pg_users)
     hub = await asyncio.to_thread(Hub, settings.open_service, tokens, settings.session_limits, loop, end.set)
     listener = Listener(hub, settings.address)
+    pg_listener = PgListener(PgBackend(hub, users), settings.address.host, settings.pg_port or 0, context)
     try:
         url = await listener.open()
-        for line in startup_lines(settings, url, generated):
+        pg_port = None if settings.pg_port is None else await pg_listener.open()
+        for line in startup_lines(settings, url, pg_port, generated):
             report(line)
-        opened(url, hub, end)
+        opened(OpenServer(url, pg_port, hub, end))
         await end.wait()
         report("ending: closing connections and the db")
     finally:
+        await pg_listener.close()
         await listener.close()
         await asyncio.to_thread(hub.engine.close)
 
 
-def startup_lines(settings: Settings, url: str, generated: str | None) -> list[str]:
+def startup_lines(settings: Settings, url: str, pg_port: int | None, generated: str | None) -> list[str]:
     """Return the lines to print when the server is ready."""
     web = url.replace("ws", "http", 1)
     lines = [f"listening on {url}", f"health and metrics: {web}/health, {web}/metrics"]
+    if pg_port is not None:
+        lines.append(f"PostgreSQL's protocol: psql 'host={settings.address.host} port={pg_port} user=kpg dbname=kpg'")
     lines.append(
         f"the db is in {settings.directory}" if settings.directory else "the db is in memory and ends with the server"
     )
@@ -142,10 +163,10 @@ def startup_lines(settings: Settings, url: str, generated: str | None) -> list[s
 def serve(settings: Settings, report: Report) -> None:
     """Serve until a signal or a shutdown request."""
 
-    def opened(url: str, hub: Hub, end: asyncio.Event) -> None:
+    def opened(server: OpenServer) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, end.set)
+            loop.add_signal_handler(number, server.end.set)
 
     use_cached_code()  # no request should wait while the process changes to machine code
     asyncio.run(run(settings, report, opened))
@@ -157,6 +178,7 @@ class RunningServer:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.url = ""
+        self.pg_port: int | None = None
         self.lines: list[str] = []  # the status lines that `kpg serve` prints
         self.hub: Hub
         self._thread: threading.Thread | None = None
@@ -167,9 +189,10 @@ class RunningServer:
         """Start the server and return its URL."""
         ready: Future[str] = Future()
 
-        def opened(url: str, hub: Hub, end: asyncio.Event) -> None:
-            self._loop, self.hub, self._end = asyncio.get_running_loop(), hub, end
-            ready.set_result(url)
+        def opened(server: OpenServer) -> None:
+            self._loop, self.hub, self._end = asyncio.get_running_loop(), server.hub, server.end
+            self.pg_port = server.pg_port
+            ready.set_result(server.url)
 
         def work() -> None:
             try:

@@ -20,6 +20,7 @@ examples:
   kpg serve                              in memory, on ws://127.0.0.1:8340; prints a new token
   kpg serve data/                        on a directory: relations, rules and rows are kept between runs
   kpg serve data/ --workers 4            on four processes; one that dies is replaced
+  kpg serve --pg 5432                    also for psql and other clients of PostgreSQL; the password is the token
   kpg serve --spark 'local[4]' --workers 2   on workers in Spark, one task slot each
   kpg serve --token-file tokens.txt      lines of `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`
   KPG_TOKEN=... kpg serve --port 0       a token from the environment, any free port
@@ -46,6 +47,9 @@ def add_to(commands: Any) -> None:
     address = parser.add_argument_group("address")
     address.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1: this machine only)")
     address.add_argument("--port", type=int, default=8340, help="port (8340), or 0 for any free port")
+    address.add_argument(
+        "--pg", type=int, metavar="PORT", help="also serve PostgreSQL's protocol on this port, or 0 for any free port"
+    )
     address.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain (PEM): clients use wss://")
     address.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM)")
     address.add_argument(
@@ -58,6 +62,9 @@ def add_to(commands: Any) -> None:
     access = parser.add_argument_group("access")
     access.add_argument(
         "--token-file", type=Path, metavar="FILE", help="lines of `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`"
+    )
+    access.add_argument(
+        "--pg-users", type=Path, metavar="FILE", help="users of --pg: lines of `user NAME PASSWORD` (default: tokens)"
     )
     access.add_argument("--no-token", action="store_true", help="let every program on this machine connect as admin")
     limits = parser.add_argument_group("limits of each session (a request beyond a limit is refused with the reason)")
@@ -92,6 +99,7 @@ LIMITS = (
     ("rounds", "N", "rounds of one recursion (1000)"),
     ("pending", "N", "requests without a reply (64)"),
     ("waiting-bytes", "BYTES", "rows on their way to one client (67108864)"),
+    ("copy-bytes", "BYTES", "rows that one COPY … FROM STDIN sends (4294967296)"),
     ("product-rows", "N", "estimated rows of a product of two large collections (10000000)"),
     ("relations", "N", "relations that one query of SQL, or one rule, joins (32)"),
     ("step-rows", "N", "rows that a query passes between operators for one time (200000000)"),
@@ -146,6 +154,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         ),
         token_file=arguments.token_file,
         open_to_all=arguments.no_token,
+        pg_port=arguments.pg,
+        pg_users=arguments.pg_users,
         session_limits=session_limits,
         limits=replace(
             limits,

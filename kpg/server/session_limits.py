@@ -24,6 +24,7 @@ class SessionLimits:
     waiting_messages: int = 64  # message groups queued for one session, above which its requests are not read
     waiting_bytes: int = 64 << 20  # of rows on their way to one client, above which it gets no more
     message_rows: int = 2_000  # of one outgoing message; an answer with more rows is several messages
+    copy_bytes: int = 4 << 30  # that one COPY … FROM STDIN may send, over PostgreSQL's protocol
     wait_seconds: float = 30.0  # of a read as of a time that is not complete
     greeting_seconds: float = 10.0  # between connection and hello
 

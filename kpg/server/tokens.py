@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kpg.errors import InputError, Unavailable
+from kpg.pgwire.scram_exchange import SALT_BYTES, ScramSecret, scram_secret
 
 Role = Literal["admin", "user"]
 MIN_TOKEN_CHARACTERS: Final = 8  # shorter tokens can be guessed
@@ -36,6 +37,7 @@ class Tokens:
     """Digests of tokens with their holders; without any token every client is admin."""
 
     digests: tuple[tuple[bytes, TokenHolder], ...] = ()
+    secrets: tuple[tuple[ScramSecret, TokenHolder], ...] = ()  # of the same tokens, with one salt, for SCRAM
 
     def holder(self, token: str | None) -> TokenHolder | None:
         """Return what a token grants, or None."""
@@ -61,7 +63,10 @@ def digest(token: str) -> bytes:
 
 def tokens_of(given: Iterable[tuple[Role, str] | tuple[Role, str, str | None]]) -> Tokens:
     """Return tokens given as (role, token) or (role, token, tenant)."""
-    return Tokens(tuple((digest(token), TokenHolder(role, *tenant)) for role, token, *tenant in given))
+    holders = [(token, TokenHolder(role, *tenant)) for role, token, *tenant in given]
+    salt = secrets.token_bytes(SALT_BYTES)
+    proofs = tuple((scram_secret(token, salt), holder) for token, holder in holders)
+    return Tokens(tuple((digest(token), holder) for token, holder in holders), proofs)
 
 
 def read_tokens(path: Path) -> Tokens:

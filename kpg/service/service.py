@@ -45,12 +45,13 @@ from kpg.service.relation_declarations import (
 from kpg.service.rules import SYSTEM_PREFIX, SYSTEM_RELATIONS, RuleStore, SystemRelations, relations_read
 from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
-from kpg.service.sql_relations import SqlRelations
+from kpg.service.sql_relations import Result, SqlRelations, execute_text
 from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
     from kpg.sql.session.query_result import QueryResult
+    from kpg.sql.session.sql_session import SqlSession
 
 DEFAULT_LIMITS = Limits()
 
@@ -250,11 +251,17 @@ class Service:
         Tables and materialized views become relations that rules, queries and interests read. `limits` are other
         values for some `QueryLimits`.
         """
+        return self.within_sql(owner, lambda session: execute_text(session, text, parameters or {}), limits)
+
+    def within_sql(
+        self, owner: Any, function: Callable[[SqlSession], Result], limits: Mapping[str, float | None] | None = None
+    ) -> Result:
+        """Call a function with the SQL session of a client, with its rights and limits."""
         if self.grants.tenant is not None:
             hint = "Read and write relations with rules, queries and transactions."
             raise NotAuthorised("a tenant with a namespace cannot use SQL", hint=hint)
         with self.guard.raised(limits, self._groups(owner)):
-            result = self.sql.execute(owner, text, parameters or {})
+            result = self.sql.within(owner, function)
         self._system.update()
         return result
 

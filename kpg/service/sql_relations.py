@@ -1,6 +1,6 @@
 """SQL in a service: a session for each client, and tables and materialized views as relations of the service.
 
-    sql.execute(owner, text, parameters)     in the session of that client
+    sql.within(owner, function)              call a function with the session of that client
     sql.publish()                            make tables and views relations that rules, queries and interests read
 
 Rules in Datalog and EDN read tables and views as they read base relations, through the same arrangements. Only SQL
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -29,6 +29,19 @@ from kpg.sql.session.sql_session import SqlSession
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database, Input
+
+
+Result = TypeVar("Result")
+
+
+def execute_text(session: SqlSession, text: str, parameters: Mapping[str, Any]) -> QueryResult:
+    """Execute statements, and return the result of the last one."""
+    result = session.execute(text, parameters)
+    if not isinstance(result, QueryResult):
+        result.close()
+        hint = "DECLARE a cursor for it, or create a materialized view and follow it with an interest."
+        raise NotSupported("SUBSCRIBE as a query", hint=hint)
+    return result
 
 
 class SqlRelation(BaseRelation):
@@ -79,23 +92,17 @@ class SqlRelations:
         self._sessions: dict[Any, SqlSession] = {}
         self._version = -1
 
-    def execute(self, owner: Any, text: str, parameters: Mapping[str, Any]) -> QueryResult:
-        """Execute statements in the session of a client, and return the result of the last one."""
+    def within(self, owner: Any, function: Callable[[SqlSession], Result]) -> Result:
+        """Call a function with the session of a client; then publish what it has defined."""
         session = self._sessions.get(owner)
         if session is None:
             session = self._sessions[owner] = SqlSession(
                 self.db, False, self._is_foreign, self._require_droppable, self._planner.sql
             )
         try:
-            result = session.execute(text, parameters)
+            return function(session)
         finally:
             self.publish()
-        if not isinstance(result, QueryResult):
-            result.close()
-            raise NotSupported(
-                "SUBSCRIBE as a query", hint="Create a materialized view, and follow it with an interest."
-            )
-        return result
 
     def _require_droppable(self, names: Sequence[str]) -> None:
         """Raise if SQL may not drop a name: it belongs to the service, or a rule or an interest reads it."""
@@ -114,8 +121,8 @@ class SqlRelations:
     def drop_owner(self, owner: Any) -> None:
         """End the session of a client; an open transaction is rolled back."""
         session = self._sessions.pop(owner, None)
-        if session is not None and session.transaction is not None:
-            session.execute("ROLLBACK")
+        if session is not None:
+            session.close()
 
     def publish(self) -> None:
         """Make the tables and materialized views of the catalog relations of the service, and remove dropped ones."""

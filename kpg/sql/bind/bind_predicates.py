@@ -11,8 +11,9 @@ from sqlglot import exp
 
 from kpg.errors import ParseError, ProgramError, TypeMismatch
 from kpg.sql.bind.bind_context import BoundSelect, value_of
-from kpg.sql.bind.coercions import as_boolean, function_call, resolved, unified
+from kpg.sql.bind.coercions import as_boolean, coerce, function_call, resolved, unified
 from kpg.sql.bind.scalar_binder import ScalarBinder
+from kpg.sql.functions.cast_rules import category, common_type
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import not_supported, sql_failure
 from kpg.sql.relational.relations import Project
@@ -31,7 +32,7 @@ from kpg.sql.relational.scalars import (
     SubqueryValue,
     conjunction,
 )
-from kpg.sql.sql_types import BOOLEAN
+from kpg.sql.sql_types import BOOLEAN, array_of
 
 FALSE: Final = Constant(False, type=BOOLEAN)
 STRICT: Final = {"<": "<", "<=": "<", ">": ">", ">=": ">"}
@@ -150,7 +151,8 @@ class PredicateBinder(ScalarBinder):
         array = self.bind(this)
         if array.type.element is None and array.type.name != "unknown":
             raise sql_failure(ProgramError, "op ANY/ALL (array) requires array on right side", span, "42809")
-        return function_call(f"{operator} {'all' if every else 'any'}", (self.bind(left), array), span)
+        value, array = with_common_elements(self.bind(left), array, span)
+        return function_call(f"{operator} {'all' if every else 'any'}", (value, array), span)
 
     def over_subquery(
         self, operator: str, row: tuple[Scalar, ...], query: BoundSelect, every: bool, span: Span | None
@@ -268,3 +270,18 @@ class PredicateBinder(ScalarBinder):
         converter = "similar_to_escape" if isinstance(predicate, exp.SimilarTo) else "like_escape"
         converted = function_call(converter, (self.bind(pattern), self.bind(escape)), span)
         return function_call(operators[type(predicate)], (self.bind(this), converted), span)
+
+
+def with_common_elements(value: Scalar, array: Scalar, span: Span | None) -> tuple[Scalar, Scalar]:
+    """Return a value and a constant array of the common type of the value and the elements, if there is one."""
+    element = array.type.element
+    if not isinstance(array, Constant) or element is None or element == value.type or value.type.name == "unknown":
+        return value, array
+    if category(value.type) != category(element):
+        return value, array
+    target = common_type([value.type, element])
+    items = [coerce(Constant(item, type=element, span=span), target) for item in array.value or ()]
+    if not all(isinstance(item, Constant) for item in items):
+        return value, array
+    values = None if array.value is None else tuple(item.value for item in items if isinstance(item, Constant))
+    return coerce(value, target), Constant(values, type=array_of(target), span=array.span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,7 @@ from uuid import UUID as UuidValue
 from kpg.columns.interval import Interval
 from kpg.errors import TypeMismatch
 from kpg.sql.functions.cast_rules import common_type
-from kpg.sql.functions.sql_literals import number_literal, read_literal
+from kpg.sql.functions.sql_literals import UntypedParameter, number_literal, read_literal
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import sql_failure
 from kpg.sql.relational.scalars import Constant
@@ -35,6 +36,14 @@ from kpg.sql.sql_types import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class TypedParameter:
+    """A parameter with a type of its own, instead of that of its Python value."""
+
+    value: Any
+    type: SqlType
+
+
 def parameter_constant(value: Any, span: Span | None) -> Constant:
     """Return the constant that a parameter is. A string has no type until its place gives it one, as a literal."""
     constant, type_ = typed_value(value, span)
@@ -43,7 +52,9 @@ def parameter_constant(value: Any, span: Span | None) -> Constant:
 
 def typed_value(value: Any, span: Span | None) -> tuple[Any, SqlType]:
     """Return a value with its type."""
-    if value is None or isinstance(value, str):
+    if isinstance(value, TypedParameter):
+        return value.value, value.type
+    if value is None or isinstance(value, (str, UntypedParameter)):
         return value, UNKNOWN
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         return signed_number(str(value) if isinstance(value, int) else f"{value:f}")

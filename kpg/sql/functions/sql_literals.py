@@ -8,6 +8,7 @@ Text that its type does not have raises InputError with the SQLSTATE that Postgr
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from kpg.errors import InputError
@@ -19,8 +20,18 @@ from kpg.sql.sql_states import with_sqlstate
 from kpg.sql.sql_types import BIGINT, INTEGER, INTEGER_LIMITS, SqlType, numeric
 
 
-def read_literal(text: str | None, type_: SqlType, explicit: bool = True) -> tuple[Any, SqlType]:
+@dataclass(slots=True, eq=False)
+class UntypedParameter:
+    """A parameter whose type is not known: it stands for null, and notes the type that its place gives it."""
+
+    type: SqlType | None = None
+
+
+def read_literal(text: str | UntypedParameter | None, type_: SqlType, explicit: bool = True) -> tuple[Any, SqlType]:
     """Return the value that a quoted literal has in a type, and the type; numeric without digits gets the literal's."""
+    if isinstance(text, UntypedParameter):
+        text.type = text.type or type_
+        text = None
     try:
         return _read(text, type_, explicit)
     except ValueError as error:

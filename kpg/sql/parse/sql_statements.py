@@ -268,6 +268,40 @@ class CopyStatement(SqlStatement):
     options: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class DeclareCursor(SqlStatement):
+    """DECLARE name CURSOR FOR a query or SUBSCRIBE. One that is not `held` ends with its transaction."""
+
+    name: SqlName
+    statement: QueryStatement | SubscribeStatement
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FetchStatement(SqlStatement):
+    """FETCH rows of a cursor, all if `count` is None. `timeout` is the time to wait for the first, in seconds."""
+
+    cursor: SqlName
+    count: int | None = 1
+    timeout: float = 0.0
+    moves: bool = False  # MOVE: the rows are passed over
+
+
+@dataclass(frozen=True, slots=True)
+class CloseCursor(SqlStatement):
+    """CLOSE a cursor, all of the session if there is no name."""
+
+    name: SqlName | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardStatement(SqlStatement):
+    """DISCARD ALL and its parts, DEALLOCATE and UNLISTEN: what a connection is reset by. `what` is the words."""
+
+    what: tuple[str, ...]
+    name: str | None = None  # of DEALLOCATE
+
+
 AnyStatement: TypeAlias = (
     QueryStatement
     | CreateTable
@@ -285,4 +319,8 @@ AnyStatement: TypeAlias = (
     | SetStatement
     | SubscribeStatement
     | CopyStatement
+    | DeclareCursor
+    | FetchStatement
+    | CloseCursor
+    | DiscardStatement
 )

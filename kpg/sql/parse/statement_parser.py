@@ -9,16 +9,13 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from kpg.query.source_text import SourceText
-from kpg.sql.parse.change_rules import ChangeRules
-from kpg.sql.parse.postgres_tokens import folded, is_word, tokenize
+from kpg.sql.parse.postgres_tokens import is_word, tokenize
+from kpg.sql.parse.session_rules import SessionRules
 from kpg.sql.parse.sql_failures import bounded_depth
 from kpg.sql.parse.sql_statements import (
     AnyStatement,
     ExplainStatement,
     QueryStatement,
-    SetStatement,
-    ShowStatement,
-    SqlName,
     SqlStatement,
     SubscribeStatement,
     SyntaxTree,
@@ -29,9 +26,8 @@ Parsed = TypeVar("Parsed")
 
 QUERY_STARTS: Final = ("select", "values", "table", "with")
 REFUSED: Final = frozenset(
-    "alter analyze call checkpoint close cluster comment deallocate declare discard do execute fetch grant import "
-    "listen load lock merge move notify prepare reassign refresh reindex release revoke savepoint security unlisten "
-    "vacuum".split()
+    "alter analyze call checkpoint cluster comment do execute grant import listen load lock merge notify prepare "
+    "reassign refresh reindex release revoke savepoint security vacuum".split()
 )
 TRANSACTION_WORDS: Final[dict[str, Literal["begin", "commit", "rollback"]]] = {
     "begin": "begin", "start": "begin", "commit": "commit", "end": "commit", "rollback": "rollback",
@@ -75,7 +71,7 @@ def split_at_semicolons(tokens: list[Token]) -> list[list[Token]]:
     return [statement for statement in statements if statement]
 
 
-class StatementRules(ChangeRules):
+class StatementRules(SessionRules):
     """All rules: one of them for each kind of statement."""
 
     def whole(self, rule: Callable[[StatementRules], Parsed]) -> Parsed:
@@ -98,6 +94,8 @@ class StatementRules(ChangeRules):
             "create": self.create, "drop": self.drop, "insert": self.insert, "update": self.update,
             "delete": self.delete, "truncate": self.truncate, "copy": self.copy, "explain": self.explain,
             "show": self.show, "set": self.set_setting, "reset": self.reset_setting, "subscribe": self.subscribe,
+            "declare": self.declare, "fetch": self.fetch, "move": self.fetch, "close": self.close_cursor,
+            **dict.fromkeys(("discard", "deallocate", "unlisten"), self.discard),
             **dict.fromkeys(TRANSACTION_WORDS, self.transaction),
         }  # fmt: skip
         if word in handlers:
@@ -157,11 +155,11 @@ class StatementRules(ChangeRules):
                     self.unexpected("an isolation level")
             elif self.at_word("read", "only"):
                 raise self.unsupported("a transaction that is READ ONLY")
-            elif not self.accept("read", "write"):
+            elif not (self.accept("read", "write") or self.accept("not", "deferrable")):
                 self.unexpected("a mode of the transaction")
             self.accept_symbol(",")
 
-    # --- EXPLAIN, SHOW, SUBSCRIBE
+    # --- EXPLAIN, SUBSCRIBE
 
     def explain(self, start: int) -> ExplainStatement:
         """Parse the options of EXPLAIN, and its statement."""
@@ -173,47 +171,6 @@ class StatementRules(ChangeRules):
         if self.accept("materialized", "view"):
             return ExplainStatement(None, options, self.qualified_name(), span=self.span_from(start))
         return ExplainStatement(self.statement(), options, span=self.span_from(start))
-
-    def show(self, start: int) -> ShowStatement:
-        """Parse the words of SHOW, and the name that it is about."""
-        what: list[str] = []
-        of: SqlName | None = None
-        if self.accept("create"):
-            what = ["create"]
-            while word := self.one_of("table", "view", "materialized", "index", "sequence"):
-                what.append(word)
-            of = self.qualified_name()
-        while self._curr and of is None:
-            if what and self.one_of("from", "in", "on"):
-                of = self.qualified_name()
-            else:
-                what.append(folded(self.label().name))
-        if not what:
-            self.unexpected("TABLES, VIEWS, INDEXES, SEQUENCES, COLUMNS or the name of a setting")
-        return ShowStatement(tuple(what), of, span=self.span_from(start))
-
-    def set_setting(self, start: int) -> SetStatement:
-        """Parse SET [SESSION] name = value."""
-        if self.at_word("local") or self.at_word("transaction") or self.at_word("constraints"):
-            raise self.unsupported(f"SET {self._curr.text.upper()}", start)
-        self.accept("session")
-        name = self.qualified_name()
-        if not self.accept("to") and not self.accept_symbol("="):
-            self.unexpected("= or TO")
-        value = None if self.accept("default") else self.setting_value()
-        return SetStatement(name, value, span=self.span_from(start))
-
-    def setting_value(self) -> str:
-        """Parse the value of a setting: a word, a number or a string."""
-        if not self._curr or self._curr.token_type == TokenType.SEMICOLON:
-            self.unexpected("a value")
-        self._advance()
-        return str(self._prev.text)
-
-    def reset_setting(self, start: int) -> SetStatement:
-        """Parse RESET name, or RESET ALL."""
-        name = None if self.accept("all") else self.qualified_name()
-        return SetStatement(name, None, span=self.span_from(start))
 
     def subscribe(self, start: int) -> SubscribeStatement:
         """Parse SUBSCRIBE [TO] name or (query), its options, AS OF and UP TO."""

@@ -8,15 +8,19 @@ written column by column (kpg/sql/session/copy_input.py, copy_output.py). A sess
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kpg.columns.schema import Schema
+from kpg.columns.table_rows import decode, encode
 from kpg.errors import NotAuthorised, NotSupported, ProgramError, SchemaMismatch, Unavailable
 from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.catalog.entries import TableColumn, TableEntry
+from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.parse.sql_statements import CopyStatement
 from kpg.sql.relational.relations import Query
 from kpg.sql.session import sql_errors
@@ -27,6 +31,7 @@ from kpg.sql.session.insert_rows import fill_defaults
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.row_tables import no_rows
 from kpg.sql.session.run_query import FetchedRows, fetch_query
+from kpg.sql.session.select_rows import read_time, result_of
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.table_copies import scan_of
 from kpg.sql.session.table_writes import (
@@ -52,28 +57,64 @@ def copy(session: SqlSession, statement: CopyStatement, parameters: Parameters) 
             "a client of a server cannot COPY from or to the server's files",
             hint="Read the file on the client's side and send its rows.",
         )
+    if options.format == "binary":
+        what = "COPY of files in the binary format"
+        raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, what, hint="Clients of PostgreSQL's protocol have it.")
     if statement.direction == "from":
-        return load(session, statement, options)
+        return load(session, statement)
     return store(session, statement, options, parameters)
 
 
 # Loading
 
 
-def load(session: SqlSession, statement: CopyStatement, options: CopyOptions) -> QueryResult:
-    """Carry out COPY … FROM."""
+@dataclass(frozen=True, slots=True)
+class CopyTarget:
+    """The table and columns that COPY … FROM loads, and its options."""
+
+    entry: TableEntry
+    columns: list[TableColumn]
+    options: CopyOptions
+
+
+def copy_target(session: SqlSession, statement: CopyStatement) -> CopyTarget:
+    """Return what COPY … FROM loads."""
     assert statement.table is not None
     entry = require_table(session, str(statement.table))
     columns = named_columns(entry, [str(name) for name in statement.columns])
-    path = local_file(statement)
+    return CopyTarget(entry, columns, CopyOptions(statement))
+
+
+def load(session: SqlSession, statement: CopyStatement) -> QueryResult:
+    """Carry out COPY … FROM a file."""
+    target = copy_target(session, statement)
+    return load_file(session, target, local_file(statement), named=True)
+
+
+def load_file(session: SqlSession, target: CopyTarget, path: str, *, named: bool = False) -> QueryResult:
+    """Load a file of CSV, text or Parquet. Errors name the file only if the statement does."""
+    shown = path if named else "STDIN"
     try:
-        given = read_columns(session.db, path, entry.name, columns, options)
+        given = read_columns(session.db, path, target.entry.name, target.columns, target.options)
     except (pa.ArrowException, UnicodeDecodeError, LookupError) as error:
         raise sql_error(
-            SchemaMismatch, sql_errors.BAD_COPY_FORMAT, f"cannot read {path}", detail=str(error).split("\n")[0]
+            SchemaMismatch, sql_errors.BAD_COPY_FORMAT, f"cannot read {shown}", detail=str(error).split("\n")[0]
         ) from None
     except OSError as error:
-        raise sql_error(Unavailable, "58P01", f"cannot read {path}", detail=str(error)) from None
+        raise sql_error(Unavailable, "58P01", f"cannot read {shown}", detail=str(error)) from None
+    return insert_given(session, target.entry, given)
+
+
+def load_columns(session: SqlSession, target: CopyTarget, rows: list[tuple[Any, ...]]) -> QueryResult:
+    """Load rows of values of the columns' types."""
+    types = tuple(engine_type(column.type) for column in target.columns)
+    schema = Schema(tuple(column.name for column in target.columns), types)
+    symbols = session.db.symbols
+    return insert_given(session, target.entry, decode(schema, encode(schema, rows, symbols), symbols))
+
+
+def insert_given(session: SqlSession, entry: TableEntry, given: pa.Table) -> QueryResult:
+    """Insert rows of some columns; the others have their defaults."""
     rows = fill_defaults(session, entry, given)
     check_rows(session, entry, rows)
     schema = schema_of_table(session, entry)
@@ -118,6 +159,18 @@ def store(session: SqlSession, statement: CopyStatement, options: CopyOptions, p
     except OSError as error:
         raise sql_error(Unavailable, "58030", f"cannot write {statement.path}", detail=str(error)) from None
     return QueryResult(f"COPY {table.num_rows}")
+
+
+def copied_rows(
+    session: SqlSession, statement: CopyStatement, parameters: Parameters
+) -> tuple[CopyOptions, QueryResult]:
+    """Return the options of COPY … TO STDOUT, and the rows to send."""
+    options = CopyOptions(statement)
+    if options.format == "parquet":
+        required_path(statement)
+    query = stored_query(session, statement, parameters)
+    session.check_reads(query.relation)
+    return options, result_of(query, fetch_query(session.catalog, query, read_time(session, None, parameters)))
 
 
 def stored_query(session: SqlSession, statement: CopyStatement, parameters: Parameters) -> Query:

@@ -11,7 +11,7 @@ from kpg.sql.parse.sql_statements import CopyStatement
 from kpg.sql.session import sql_errors
 from kpg.sql.session.sql_errors import sql_error
 
-FORMATS: Final = ("csv", "text", "parquet")
+FORMATS: Final = ("csv", "text", "parquet", "binary")
 OPTIONS: Final = frozenset({"format", "header", "delimiter", "null", "quote", "escape", "encoding"})
 SINGLE_CHARACTERS: Final = ("delimiter", "quote", "escape")
 HEADERS: Final = {
@@ -26,10 +26,10 @@ class CopyOptions:
         given: Mapping[str, str] = {name.lower(): value for name, value in statement.options.items()}
         check_names(given)
         suffix = Path(statement.path or "").suffix.lower().lstrip(".")
-        self.format = given.get("format", suffix if suffix in FORMATS else "text").lower()
+        self.format = given.get("format", suffix if suffix in ("csv", "parquet") else "text").lower()
         if self.format not in FORMATS:
             what = f"COPY has no format {self.format!r}"
-            raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, what, hint="Formats: csv, text, parquet.")
+            raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, what, hint="Formats: csv, text, parquet, binary.")
         is_csv = self.format == "csv"
         check_use(given, self.format)
         self.delimiter = given.get("delimiter", "," if is_csv else "\t")
@@ -63,7 +63,8 @@ def check_names(given: Mapping[str, str]) -> None:
 
 def check_use(given: Mapping[str, str], form: str) -> None:
     """Refuse options that a format does not use."""
-    unused = {"csv": (), "text": ("quote", "escape"), "parquet": (*SINGLE_CHARACTERS, "null", "header", "encoding")}
+    details = (*SINGLE_CHARACTERS, "null", "header", "encoding")
+    unused = {"csv": (), "text": ("quote", "escape"), "parquet": details, "binary": details}
     for name in unused[form]:
         if name in given:
             raise invalid(f"COPY in format {form} has no {name.upper()}", "Leave it out, or choose another format.")

@@ -89,6 +89,12 @@ def formatted(text: Any, options: CopyOptions, width: int) -> Any:
     return pc.fill_null(written, options.null)
 
 
+def header_fields(names: Sequence[str], options: CopyOptions) -> list[str]:
+    """Return the names of columns as they stand in a header."""
+    columns = [formatted(pa.chunked_array([[name]], pa.string()), options, len(names)) for name in names]
+    return [column[0].as_py() for column in columns]
+
+
 def write_lines(columns: Sequence[Any], target: BinaryIO, options: CopyOptions) -> None:
     """Write fields as lines."""
     lines: Any = pc.binary_join_element_wise(*columns, options.delimiter) if len(columns) > 1 else columns[0]

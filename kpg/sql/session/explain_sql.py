@@ -43,16 +43,18 @@ from kpg.sql.relational.show_relations import show_relation
 from kpg.sql.rewrites.relation_traversal import nodes_of
 from kpg.sql.rewrites.rewrite_query import rewrite_query
 from kpg.sql.session import sql_errors
-from kpg.sql.session.query_result import QueryResult
+from kpg.sql.session.query_result import QueryResult, ResultColumn
 from kpg.sql.session.run_query import CatalogSources
 from kpg.sql.session.show_settings import texts
 from kpg.sql.session.sql_errors import sql_error
+from kpg.sql.sql_types import TEXT
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database, Output
     from kpg.sql.session.sql_session import SqlSession
 
 OPTIONS = ("analyze", "verbose")
+EXPLAIN_COLUMNS = (ResultColumn("QUERY PLAN", TEXT),)
 
 
 def explain(session: SqlSession, statement: ExplainStatement, parameters: Parameters) -> QueryResult:
@@ -67,7 +69,7 @@ def explain(session: SqlSession, statement: ExplainStatement, parameters: Parame
         raise sql_error(
             NotSupported, sql_errors.NOT_SUPPORTED, "EXPLAIN of a statement that writes", hint="Explain its query."
         )
-    return texts(["QUERY PLAN"], [(line,) for line in lines])
+    return texts([EXPLAIN_COLUMNS[0].name], [(line,) for line in lines])
 
 
 def chosen_options(statement: ExplainStatement) -> set[str]:

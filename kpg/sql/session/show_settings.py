@@ -6,15 +6,16 @@ The settings of plans (kpg/sql/lower/plan_settings.py) can be changed; the other
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kpg.columns.schema import Schema
-from kpg.errors import NotSupported, ProgramError, UndefinedName
+from kpg.errors import ProgramError, UndefinedName
 from kpg.sql.lower.plan_settings import CHOICES, DEFAULT_SETTINGS
 from kpg.sql.parse.sql_statements import SetStatement, ShowStatement
 from kpg.sql.session import sql_errors
+from kpg.sql.session.client_settings import SPOKEN_NAMES
 from kpg.sql.session.query_result import QueryResult, ResultColumn
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.sql_types import TEXT
@@ -22,19 +23,6 @@ from kpg.sql.sql_types import TEXT
 if TYPE_CHECKING:
     from kpg.sql.catalog.database_catalog import DatabaseCatalog
     from kpg.sql.session.sql_session import SqlSession
-
-SETTINGS: Final = {
-    "server_version": "15.0 (kpg)",
-    "server_encoding": "UTF8",
-    "client_encoding": "UTF8",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "timezone": "UTC",
-    "lc_collate": "C",
-    "standard_conforming_strings": "on",
-    "transaction_isolation": "repeatable read",
-    "search_path": "public",
-}
 
 
 def show(session: SqlSession, statement: ShowStatement) -> QueryResult:
@@ -54,7 +42,8 @@ def show(session: SqlSession, statement: ShowStatement) -> QueryResult:
         return texts(["name", "type", "nullable"], column_rows(catalog, of))
     if what.startswith("create") and of is not None:
         return texts(["name", "definition"], [(of, definition_of(catalog, of))])
-    settings = SETTINGS | session.settings.shown()
+    settings = session.client_settings.shown() | session.settings.shown()
+    what = SPOKEN_NAMES.get(what, what)
     if what == "all":
         return texts(["name", "setting"], sorted(settings.items()))
     if what in settings:
@@ -72,15 +61,13 @@ def change_setting(session: SqlSession, statement: SetStatement) -> QueryResult:
     name = None if statement.name is None else str(statement.name)
     if name is None:
         session.settings = DEFAULT_SETTINGS
+        session.client_settings.reset()
     elif name in CHOICES:
         value = DEFAULT_SETTINGS.shown()[name] if statement.value is None else setting_value(name, statement.value)
         session.settings = session.settings.with_value(name, value)
-    elif name not in SETTINGS:
+    elif not session.client_settings.change(name, statement.value):
         hint = f"SET changes {' and '.join(CHOICES)}; SHOW ALL lists all settings."
         raise sql_error(UndefinedName, "42704", f"there is no setting {name!r}", hint=hint)
-    elif statement.value is not None and statement.value.lower() != SETTINGS[name].lower():
-        what = f"the setting {name} cannot be changed"
-        raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, what, detail=f"It is always {SETTINGS[name]}.")
     return QueryResult("RESET" if statement.value is None else "SET")
 
 

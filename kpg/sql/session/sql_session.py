@@ -13,7 +13,7 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kpg.errors import InUse, ProgramError
 from kpg.query.lower.unit_input import UNIT_INPUT, unit_input
@@ -25,9 +25,11 @@ from kpg.sql.parse import sql_statements as statements
 from kpg.sql.parse.sql_failures import bounded_depth
 from kpg.sql.parse.statement_parser import parse_statements
 from kpg.sql.session import sql_errors
+from kpg.sql.session.client_settings import ClientSettings
 from kpg.sql.session.copy_files import copy
 from kpg.sql.session.define_names import define
 from kpg.sql.session.delete_rows import delete, truncate
+from kpg.sql.session.describe_statements import StatementShape, describe
 from kpg.sql.session.drop_names import drop
 from kpg.sql.session.explain_sql import explain
 from kpg.sql.session.insert_rows import insert
@@ -35,6 +37,7 @@ from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import scanned_names
 from kpg.sql.session.select_rows import select
 from kpg.sql.session.sequence_numbers import SequenceNumbers
+from kpg.sql.session.session_cursors import SessionCursors, close_cursor, declare, fetch
 from kpg.sql.session.show_settings import change_setting, show
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.sql_transaction import SqlTransaction, control_transaction, reads_own_writes
@@ -45,8 +48,10 @@ if TYPE_CHECKING:
     from kpg.api.contracts import Database
     from kpg.sql.catalog.entries import TableEntry
     from kpg.sql.relational.relations import BoundRelation
+    from kpg.sql.sql_types import SqlType
 
 Parameters = Mapping[str, Any]
+Result = TypeVar("Result")
 Handler = Callable[["SqlSession", Any, Parameters], "QueryResult | SqlSubscription"]
 
 CACHED_TEXTS = 256  # parsed texts that are kept; applications repeat theirs
@@ -68,6 +73,10 @@ HANDLERS: Final[dict[type[statements.SqlStatement], Handler]] = {
     statements.SetStatement: lambda session, statement, _: change_setting(session, statement),
     statements.SubscribeStatement: subscribe,
     statements.CopyStatement: copy,
+    statements.DeclareCursor: declare,
+    statements.FetchStatement: lambda session, statement, _: fetch(session, statement),
+    statements.CloseCursor: lambda session, statement, _: close_cursor(session, statement),
+    statements.DiscardStatement: lambda session, statement, _: discard(session, statement),
 }
 
 parse_cached = lru_cache(maxsize=CACHED_TEXTS)(parse_statements)
@@ -94,25 +103,33 @@ class SqlSession:
         self.numbers = SequenceNumbers(self.catalog)
         self.transaction: SqlTransaction | None = None
         self.settings = DEFAULT_SETTINGS
+        self.client_settings = ClientSettings()
+        self.cursors = SessionCursors()
+
+    def parse(self, text: str) -> tuple[statements.AnyStatement, ...]:
+        """Return the statements of a text."""
+        return self._parse(text, "query")
 
     def execute(self, text: str, parameters: Parameters | None = None) -> QueryResult | SqlSubscription:
         """Execute all statements of a text; return the result of the last one."""
         result: QueryResult | SqlSubscription = QueryResult("")
-        for statement in self._parse(text, "query"):
+        for statement in self.parse(text):
             result = self.execute_one(statement, parameters or {})
         return result
 
     def execute_one(self, statement: statements.SqlStatement, parameters: Parameters) -> QueryResult | SqlSubscription:
         """Execute one statement. In a transaction, a failure makes all later statements fail until ROLLBACK."""
+        return self.checked(statement, lambda: HANDLERS[type(statement)](self, statement, parameters))
+
+    def describe(self, statement: statements.SqlStatement, types: Sequence[SqlType | None]) -> StatementShape:
+        """Return what a statement takes and returns, without carrying it out."""
+        self._require_working(statement)
+        return describe(self, statement, types)
+
+    def checked(self, statement: statements.SqlStatement, work: Callable[[], Result]) -> Result:
+        """Do the work of a statement, as part of the open transaction if there is one."""
+        self._require_working(statement)
         transaction = self.transaction
-        ends = isinstance(statement, statements.TransactionStatement) and statement.kind != "begin"
-        if transaction is not None and transaction.failed and not ends:
-            raise sql_error(
-                ProgramError,
-                sql_errors.FAILED_TRANSACTION,
-                "the transaction has failed; statements are ignored until its end",
-                hint="ROLLBACK, and begin again.",
-            )
         try:
             moment = datetime.datetime.now(datetime.UTC) if transaction is None else transaction.moment
             is_query = transaction is None and isinstance(statement, statements.QueryStatement)
@@ -123,7 +140,9 @@ class SqlSession:
                 using_settings(self.settings),
                 nullcontext() if is_query else self.db.uninterrupted(),
             ):
-                result = HANDLERS[type(statement)](self, statement, parameters)
+                result = work()
+            if transaction is not None and self.transaction is not transaction:
+                self.cursors.end_transaction(transaction)
             if self.transaction is None and self.catalog.store.has_unwritten_numbers:
                 self.write(lambda: None)  # numbers that only a SELECT has drawn
             return result
@@ -131,6 +150,23 @@ class SqlSession:
             if transaction is not None and self.transaction is transaction:
                 transaction.failed = True
             raise
+
+    def _require_working(self, statement: statements.SqlStatement) -> None:
+        """Raise if the open transaction has failed, unless the statement ends it."""
+        ends = isinstance(statement, statements.TransactionStatement) and statement.kind != "begin"
+        if self.transaction is not None and self.transaction.failed and not ends:
+            raise sql_error(
+                ProgramError,
+                sql_errors.FAILED_TRANSACTION,
+                "the transaction has failed; statements are ignored until its end",
+                hint="ROLLBACK, and begin again.",
+            )
+
+    def close(self) -> None:
+        """End the open transaction, and close all cursors."""
+        if self.transaction is not None:
+            self.execute("ROLLBACK")
+        self.cursors.close_all()
 
     # Epochs
 
@@ -196,6 +232,16 @@ class SqlSession:
                 f"{what} cannot run inside a transaction",
                 hint="COMMIT or ROLLBACK first.",
             )
+
+
+def discard(session: SqlSession, statement: statements.DiscardStatement) -> QueryResult:
+    """Carry out DISCARD; DEALLOCATE and UNLISTEN have nothing to end here."""
+    if statement.what == ("discard", "all"):
+        session.require_outside_transaction("DISCARD ALL")
+        session.cursors.close_all()
+        session.settings = DEFAULT_SETTINGS
+        session.client_settings.reset()
+    return QueryResult(" ".join(statement.what).upper())
 
 
 def session_of(db: Database) -> SqlSession:

@@ -44,6 +44,7 @@ from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Output
+    from kpg.columns.schema import Schema
     from kpg.sql.session.sql_session import SqlSession
 
 MAX_EPOCHS_MARKED: Final = 10_000  # by one read; if the clock moved further, only the last epochs get marks
@@ -89,6 +90,16 @@ class SqlSubscription(Releasable):
 
     def __iter__(self) -> Iterator[SubscribedChange]:
         return iter(self.take())
+
+    @property
+    def schema(self) -> Schema:
+        """The engine's schema of its rows."""
+        return self._output.schema
+
+    @property
+    def has_progress(self) -> bool:
+        """Whether it returns marks."""
+        return self._epochs.progress
 
     def take(self) -> list[SubscribedChange]:
         """Return the changes since the last call, of all complete epochs."""
@@ -164,6 +175,11 @@ def with_marks(changes: list[SubscribedChange], begin: int, end: int) -> list[Su
 def subscribe(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SqlSubscription:
     """Carry out SUBSCRIBE."""
     session.require_outside_transaction("SUBSCRIBE")
+    return open_subscription(session, statement, parameters)
+
+
+def open_subscription(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SqlSubscription:
+    """Open a subscription, for SUBSCRIBE or a cursor. It sees what is committed, also inside a transaction."""
     session.require_no_pending_rows()
     query = without_order(bind_query(statement.query, session.catalog, parameters))
     epochs = subscribed_epochs(session, statement, parameters)

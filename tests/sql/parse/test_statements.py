@@ -115,7 +115,8 @@ def test_explain_show_copy_drop_and_truncate():
 
 
 @pytest.mark.parametrize("text, name", [
-    ("DECLARE c CURSOR FOR SELECT 1", "DECLARE"), ("FETCH 3 FROM c", "FETCH"), ("SET LOCAL x = 1", "SET LOCAL"),
+    ("DECLARE c BINARY CURSOR FOR SELECT 1", "BINARY"), ("FETCH PRIOR FROM c", "PRIOR"),
+        ("SET LOCAL x = 1", "SET LOCAL"),
     ("CREATE TABLE t (a INT REFERENCES u)", "FOREIGN KEY"), ("CREATE TABLE t (FOREIGN KEY (a) REFERENCES u)", "KEY"),
     ("CREATE TABLE t (a INT UNIQUE NULLS NOT DISTINCT)", "NULLS"), ("SELECT sum(a) OVER () FROM t", "window function"),
     ("SELECT a INTO b FROM t", "SELECT INTO"), ("SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
