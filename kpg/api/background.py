@@ -172,7 +172,8 @@ class OwnerThread:
         if self._db.completion.has_work:
             return NO_CALL if self._queue.empty() else self._queue.get()
         while self._queue.empty() and self._db.idle(self._db.merge_policy.idle_fuel):
-            pass
+            if self._db.worker.is_busy:
+                return NO_CALL  # slices continue what takes long
         return self._queue.get()
 
     def _more_transactions(self) -> Iterator[TransactionRequest]:

@@ -232,7 +232,7 @@ class EmbeddedDatabase(Database):
         self._busy_advances = self._busy_advances + 1 if busy else 0
         fuel = self.merge_policy.fuel_after_advance(self._busy_advances)
         if fuel:
-            self.worker.idle_merge(fuel, self.merge_policy.idle_operators)
+            self.worker.idle_merge(fuel, self.merge_policy.idle_operators, can_pause=self.answers_lag)
 
     def notify_followers(self) -> None:
         """Call the followers: times are complete, and listeners have received the changes."""
@@ -325,7 +325,7 @@ class EmbeddedDatabase(Database):
 
     def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
         self.check()
-        return self.worker.idle_merge(rows, ALL_OPERATORS)
+        return self.worker.idle_merge(rows, ALL_OPERATORS, can_pause=self.answers_lag)
 
     # Storage
 

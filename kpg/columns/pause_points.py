@@ -1,49 +1,111 @@
 """Pause points: places in a long computation at which it checks its limits, and may be left for a while.
 
-    with taking_turns(turn):    # a worker, while it runs steps in slices
+    with taking_turns(turns):           # a worker, while it runs steps in slices
         ...
-        pause()                 # between two parts of a long computation: checks the budget, then calls turn()
+        pause()                         # between two parts of a long computation: checks the budget, then turns.pause()
+        aside(n, function, *arguments)  # a part that cannot be cut: the helper thread computes it if it is large
 
-`turn` may run other computations before it returns, or raise to end this one. A function may pause where no state that
-others read is half changed. Functions that change shared traces must not pause. `can_pause()` tells a driver whether to
-cut its work into small parts. Like the budget, `turn` belongs to the thread. Cost: two function calls.
+`turns` may run other computations before it returns, or raise to end this one. A function may pause where no state that
+others read is half changed. `can_pause()` tells a driver whether to cut its work into small parts. Like the budget,
+`turns` belongs to the thread. Cost: two function calls.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from time import thread_time
+from typing import Any, Protocol, TypeVar
 
+from kpg.columns.helper_thread import submit
 from kpg.columns.memory_budget import reserve
 
+Result = TypeVar("Result")
 
-class _Turns(threading.local):
-    """The function that lets others run, on this thread."""
+MIN_ASIDE_NUMBERS = 1 << 18  # read or written by a part: about a millisecond of work
+ROWS_PER_PAUSE = 1 << 14  # that are sorted or merged between two pauses: a millisecond of work or two
+ROWS_PER_ASIDE = 1 << 20  # the same on the helper thread: it goes on for so long after the computation was ended
 
-    turn: Callable[[], None] | None = None
+
+class Turns(Protocol):
+    """Lets other computations run."""
+
+    def pause(self) -> None:
+        """Let others run if it is their turn."""
+
+    def wait(self, future: Future[Any]) -> bool:
+        """Let others run until a future is done. Return False if the caller cannot be left here."""
+
+    def charge(self, seconds: float) -> None:
+        """Count CPU time of the helper thread for the computation."""
 
 
-_turns = _Turns()
+class _Current(threading.local):
+    """The turns of the computation on this thread."""
+
+    turns: Turns | None = None
+
+
+_current = _Current()
 
 
 @contextmanager
-def taking_turns(turn: Callable[[], None] | None) -> Iterator[None]:
-    """Call a function at each pause of this thread in this block."""
-    before, _turns.turn = _turns.turn, turn
+def taking_turns(turns: Turns | None) -> Iterator[None]:
+    """Let others run at the pauses of this thread in this block."""
+    before, _current.turns = _current.turns, turns
     try:
         yield
     finally:
-        _turns.turn = before
+        _current.turns = before
 
 
 def can_pause() -> bool:
     """Return whether the computation on this thread may be left at a pause."""
-    return _turns.turn is not None
+    return _current.turns is not None
+
+
+def rows_per_part(rows: int) -> int:
+    """Return the number of rows to sort or merge between two pauses, if there are `rows` in sum."""
+    if not can_pause():
+        return rows
+    return ROWS_PER_PAUSE if rows < MIN_ASIDE_NUMBERS else ROWS_PER_ASIDE
 
 
 def pause() -> None:
     """Raise if the computation exceeds its limits; let others run if it is their turn."""
     reserve()
-    if _turns.turn is not None:
-        _turns.turn()
+    if _current.turns is not None:
+        _current.turns.pause()
+
+
+def aside(numbers: int, function: Callable[..., Result], *arguments: Any) -> Result:
+    """Return the result of a pure function that reads or writes about `numbers` numbers.
+
+    If that takes long and the computation may be left, the helper thread calls the function, and others run meanwhile.
+    """
+    turns = _current.turns
+    if turns is None or numbers < MIN_ASIDE_NUMBERS:
+        return function(*arguments)
+    pause()
+    future = submit(timed, function, arguments)
+    del arguments  # so that a function which drops its input is the only one that refers to it
+    try:
+        while not future.done() and turns.wait(future):
+            turns = _current.turns  # the computation may continue where nothing runs in turns
+            if turns is None:
+                break
+        result: Result
+        result, seconds = future.result()
+    finally:
+        future.cancel()  # if the computation was ended meanwhile
+    if turns is not None:
+        turns.charge(seconds)
+    return result
+
+
+def timed(function: Callable[..., Result], arguments: tuple[Any, ...]) -> tuple[Result, float]:
+    """Return the result of a function, and the CPU time of this thread that it took."""
+    began = thread_time()
+    return function(*arguments), thread_time() - began

@@ -1,6 +1,6 @@
 """Fair shares: which of the busy dataflows of a worker runs next.
 
-    the dataflow that has used the least time runs next
+    of those that do not wait for the helper thread, the dataflow that has used the least time runs next
 
 A dataflow that becomes busy starts from its own used time, but at most HEAD_START_SECONDS below the least of the busy
 ones. So light work runs before heavy work, and a heavy dataflow still proceeds while light ones come and go.
@@ -10,7 +10,8 @@ Cost: a heap operation for each choice and each operator.
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
 
 from kpg.dataflow.operator import Operator
 
@@ -38,29 +39,42 @@ class FairShares:
         """Add an operator that is ready to step."""
         dataflow = ready[2].dataflow
         heapq.heappush(dataflow.ready, ready)
-        self._enter(dataflow)
+        self.enter(dataflow)
 
-    def _enter(self, dataflow: Dataflow) -> None:
-        if not dataflow.has_share:
+    def enter(self, dataflow: Dataflow) -> None:
+        """Let a dataflow take turns while it is busy."""
+        if dataflow.is_busy and not dataflow.has_share:
             dataflow.has_share = True
             dataflow.used_seconds = max(dataflow.used_seconds, self._least - HEAD_START_SECONDS)
             heapq.heappush(self._busy, (dataflow.used_seconds, dataflow.id, dataflow))
 
     def choose(self) -> Dataflow | None:
-        """Remove and return the busy dataflow that has used the least time, if there is one."""
-        while self._busy:
-            _, _, dataflow = heapq.heappop(self._busy)
-            dataflow.has_share = False
-            if dataflow.is_busy:
-                self._least = max(self._least, dataflow.used_seconds)
-                return dataflow
-        return None
+        """Remove and return the busy dataflow that has used the least time and does not wait, if there is one."""
+        waiting, chosen = [], None
+        while self._busy and chosen is None:
+            entry = heapq.heappop(self._busy)
+            dataflow = entry[2]
+            if dataflow.is_waiting:
+                waiting.append(entry)
+            else:
+                dataflow.has_share = False
+                if dataflow.is_busy:
+                    self._least = max(self._least, dataflow.used_seconds)
+                    chosen = dataflow
+        for entry in waiting:
+            heapq.heappush(self._busy, entry)
+        return chosen
+
+    def awaited(self) -> list[Future[Any]]:
+        """Return the results that dataflows wait for."""
+        steps = [dataflow.paused_step for _, _, dataflow in self._busy if dataflow.is_waiting]
+        return [step.awaited for step in steps if step is not None and step.awaited is not None]
 
     def charge(self, dataflow: Dataflow, seconds: float) -> None:
         """Add time to a dataflow that was chosen; it stays if it is still busy."""
         dataflow.used_seconds += seconds
         if dataflow.is_busy:
-            self._enter(dataflow)
+            self.enter(dataflow)
 
     def clear(self) -> list[Dataflow]:
         """Remove and return all busy dataflows."""

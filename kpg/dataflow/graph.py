@@ -191,6 +191,11 @@ class Dataflow:
         """Whether a step of it is paused or an operator is ready, while the worker runs in slices."""
         return not self.dropped and (self.paused_step is not None or bool(self.ready))
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its paused step waits for the helper thread."""
+        return not self.dropped and self.paused_step is not None and self.paused_step.is_waiting
+
     def least_epoch(self) -> int | None:
         """Return the first epoch that is not complete; None if nothing is in flight and all sources have ended."""
         epochs = [time[0] for frontier in self.tracker.source_frontiers() for time in frontier.elements]

@@ -171,7 +171,7 @@ class Operator(ABC):
                         current.append(time if summary.is_identity else summary.apply(time))
         self._current = current
         again = self.step(inputs)
-        self._current = []
+        self._current, self._taken = [], []
         return again
 
     def give_messages_back(self) -> None:

@@ -11,12 +11,15 @@ is longer than asked for by at most the longest part between two pauses (kpg.col
 from __future__ import annotations
 
 import heapq
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kpg.columns.pause_points import taking_turns
 from kpg.dataflow.fair_shares import FairShares
 from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.operator import Operator
 from kpg.dataflow.pausable_step import PausableStep
 
 if TYPE_CHECKING:
@@ -38,13 +41,15 @@ class SlicedRun:
     def work(self, seconds: float) -> bool:
         """Step for about this long, or until nothing is left to do for now. Return whether work may be left."""
         end = perf_counter() + seconds
-        with taking_turns(self._pause_if_over):
+        with taking_turns(self):
             while True:
                 self._collect()
                 chosen = self.shares.choose()
                 if chosen is None:
                     if not self._worker.find_work():
-                        return False
+                        if not self.shares:
+                            return False
+                        wait(self.shares.awaited(), max(0.0, end - perf_counter()), FIRST_COMPLETED)
                 else:
                     self._take_turn(chosen, end)
                 if perf_counter() >= end:
@@ -69,7 +74,19 @@ class SlicedRun:
         if step is None:
             operator = heapq.heappop(dataflow.ready)[2]
             operator.scheduled = False
-            step = PausableStep(operator)
+            step = PausableStep(operator, partial(operator.run, can_pause=True))
+        self._continue(dataflow, step)
+
+    def work_when_idle(self, operator: Operator, fuel: int) -> bool:
+        """Begin idle work of an operator, and return whether more is left. Later slices continue it after a turn."""
+        work = IdleWork(operator, fuel)
+        with taking_turns(self):
+            self._turn_end = perf_counter() + TURN_SECONDS
+            self._continue(operator.dataflow, PausableStep(operator, work.do))
+        self.shares.enter(operator.dataflow)
+        return work.is_left
+
+    def _continue(self, dataflow: Dataflow, step: PausableStep) -> None:
         outer, self._running = self._running, step
         try:
             again = self._worker.attempt(step.operator, step.resume)
@@ -89,10 +106,29 @@ class SlicedRun:
             if not ready[2].dataflow.dropped:
                 self.shares.add(ready)
 
-    def _pause_if_over(self) -> None:
+    # Called by the steps: see kpg.columns.pause_points.Turns
+
+    def pause(self) -> None:
+        """Leave the current step if its turn is over."""
         step = self._running
         if step is not None and perf_counter() >= self._turn_end and step.is_current:
             step.pause()
+
+    def wait(self, future: Future[Any]) -> bool:
+        """Leave the current step until the helper thread has a result."""
+        step = self._running
+        if step is None or not step.is_current:
+            return False
+        step.pause(future)
+        return True
+
+    def charge(self, seconds: float) -> None:
+        """Count CPU time of the helper thread for the dataflow of the current step."""
+        if self._running is not None:
+            dataflow = self._running.operator.dataflow
+            dataflow.used_seconds += seconds
+            if dataflow.usage is not None:
+                dataflow.usage.seconds += seconds
 
     def finish(self) -> None:
         """Complete the paused steps without a pause; then the worker has all ready operators, in its own order."""
@@ -116,3 +152,16 @@ class SlicedRun:
             self._collect()
             if not dataflow.is_busy:
                 return
+
+
+class IdleWork:
+    """Idle work of an operator as a step, which asks for no other step."""
+
+    def __init__(self, operator: Operator, fuel: int) -> None:
+        self.is_left = True
+        self._operator, self._fuel = operator, fuel
+
+    def do(self) -> bool:
+        """Do the work."""
+        self.is_left = self._operator.idle_merge(self._fuel)
+        return False

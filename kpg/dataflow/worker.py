@@ -228,25 +228,37 @@ class Worker:
             operator.in_idle_queue = True
             self._idle_queue.append(operator)
 
-    def idle_merge(self, fuel: int, max_operators: int) -> bool:
+    def idle_merge(self, fuel: int, max_operators: int, can_pause: bool = False) -> bool:
         """Give idle work to at most `max_operators` operators, until one has used up `fuel` rows.
 
-        Return False if no operator visited has idle work left to do now.
+        Return False if no operator visited has idle work left to do now. If it `can_pause`, work that takes longer
+        than a turn is left to later slices, and the worker is busy.
         """
         more = False
         for _ in range(min(max_operators, len(self._idle_queue))):
             operator = self._idle_queue.popleft()
-            if not operator.dataflow.dropped:
-                events = operator.dataflow.events
-                began = 0 if events is None else perf_counter_ns()
-                more = operator.idle_merge(fuel)
-                if events is not None:
-                    events.steps += (operator.entity, began, perf_counter_ns() - began)
-                operator.in_idle_queue = more or operator.unsettled
-                if operator.in_idle_queue:
-                    self._idle_queue.append(operator)
-                if more:
-                    break
+            if operator.dataflow.dropped:
+                continue
+            if operator.dataflow.is_busy:  # its trace may be in the middle of a change
+                self._idle_queue.append(operator)
+                continue
+            if can_pause:
+                more = self._slices.work_when_idle(operator, fuel)
+            else:
+                more = self._do_idle_work(operator, fuel)
+            operator.in_idle_queue = more or operator.unsettled
+            if operator.in_idle_queue:
+                self._idle_queue.append(operator)
+            if more:
+                break
+        return more
+
+    def _do_idle_work(self, operator: Operator, fuel: int) -> bool:
+        events = operator.dataflow.events
+        began = 0 if events is None else perf_counter_ns()
+        more = operator.idle_merge(fuel)
+        if events is not None:
+            events.steps += (operator.entity, began, perf_counter_ns() - began)
         return more
 
     def clean_up(self) -> None:

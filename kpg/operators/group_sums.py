@@ -17,6 +17,7 @@ import numpy as np
 
 from kpg.columns.exact_diffs import is_exact, largest
 from kpg.columns.exact_sums import part_count
+from kpg.columns.pause_points import aside
 from kpg.columns.schema import Type
 from kpg.columns.updates import Ints, Updates, trim
 from kpg.kernels.sum_groups import (
@@ -63,7 +64,7 @@ class GroupTable:
             )
             if row == len(groups):
                 return groups
-            self._grow()
+            aside(self._sums.size, self._grow)
 
     def _grow(self) -> None:
         self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)])
@@ -139,7 +140,7 @@ class MessageSums:
     def finish(self) -> Iterator[Updates]:
         """Yield the sums, and start again."""
         if self._table is not None and self._times is not None:
-            yield self._table.updates(self._times, self._into.columns)
+            yield aside(self._table.count, self._table.updates, self._times, self._into.columns)
         self._table = self._times = None
         self._rows = self._mass = 0
 

@@ -20,7 +20,7 @@ from kpg.columns.bind import BoundExpression
 from kpg.columns.exact_diffs import multiply_diffs
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.memory_budget import reserve
-from kpg.columns.pause_points import pause
+from kpg.columns.pause_points import aside, pause
 from kpg.columns.schema import Schema, slots_of
 from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, concatenate, spread
@@ -71,8 +71,13 @@ def concatenate_outputs(outputs: Iterator[Updates], fail: ErrorReport) -> Iterat
     """Yield all outputs as one."""
     parts = [part for part in outputs if len(part)]
     if parts:
-        whole = concatenate(parts)
-        yield whole if whole.data.flags.c_contiguous else whole.with_data(np.ascontiguousarray(whole.data))
+        yield aside(sum([part.data.size for part in parts]), join_outputs, parts)
+
+
+def join_outputs(parts: list[Updates]) -> Updates:
+    """Return the outputs of some slices as one, with adjacent lanes."""
+    whole = concatenate(parts)
+    return whole if whole.data.flags.c_contiguous else whole.with_data(np.ascontiguousarray(whole.data))
 
 
 class InfallibleStage:
@@ -129,6 +134,7 @@ class Linear(Operator):
             return
         for start in range(0, len(updates), SLICE_ROWS):
             yield self._run(view_of(updates, start, start + SLICE_ROWS))
+            pause()
 
     def _run(self, updates: Updates) -> Updates:
         for index, stage in enumerate(self.stages):

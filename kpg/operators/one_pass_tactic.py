@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kpg.columns.exact_diffs import is_exact
+from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints, Updates, constant, spread
 from kpg.kernels.new_keys import new_keys
 from kpg.kernels.one_pass_corrections import FIRST, POOL_LISTS, PRESENCE, SUMS, one_pass_corrections
@@ -54,9 +55,7 @@ class OnePassTactic:
         if may_leave_64_bits(outputs):
             return None
         table, ranges, _ = locate(outputs, keys)
-        chosen = np.empty(m, np.int64)
-        n = keys_with_changed_minimum(table, ranges, keys.shape[0], news.times, offsets, news.data, news.diffs, chosen)
-        return chosen[:n]
+        return aside(news.data.size, _keys_with_changed_minimum, table, ranges, keys, news, offsets, outputs)
 
     def correct(self, task: ReduceTask) -> ReduceResult:
         if task.keys.shape[0] == 0:  # a single group of all rows: its history is long, or there is little work
@@ -118,6 +117,16 @@ class OnePassTactic:
             rows, pending_times = [np.concatenate([part[i] for part in parts], axis=1) for i in (1, 4)]
         corrections = Corrections(row_keys, rows[:values], rows[values:], row_diffs.reshape(1, -1))
         return ReduceResult(corrections, pending_keys, np.ascontiguousarray(pending_times)), long_keys[:long_count]
+
+
+def _keys_with_changed_minimum(
+    table: Ints, ranges: Ints, keys: Ints, news: Updates, offsets: Ints, outputs: Batches
+) -> Ints:
+    """Return the keys with a new minimum. The batches keep the arrays that the table has the addresses of."""
+    lanes, m = keys.shape
+    chosen = np.empty(m, np.int64)
+    n = keys_with_changed_minimum(table, ranges, lanes, news.times, offsets, news.data, news.diffs, chosen)
+    return chosen[:n]
 
 
 def _insert_new_keys(task: ReduceTask) -> tuple[ReduceResult, Ints]:

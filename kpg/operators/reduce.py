@@ -24,6 +24,7 @@ import numpy as np
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate_all
+from kpg.columns.pause_points import aside
 from kpg.columns.selection import keep
 from kpg.columns.updates import Ints, Updates, constant, no_updates, spread
 from kpg.dataflow.channel import LocalPact
@@ -114,7 +115,7 @@ class Reduce(Publisher):
             if seeds.times.shape[1] == 1:  # pairs are distinct, so keys are too
                 keys, offsets = seeds.data, np.arange(len(seeds) + 1)
             else:
-                keys, offsets = distinct_keys(seeds, self.key_lanes)
+                keys, offsets = aside(seeds.data.size, distinct_keys, seeds, self.key_lanes)
             nothing_due = len(self.pending) == pending_before  # a due time may retract where insertions would not
             monotone, never_retracted = nothing_due and inserted, nothing_due and self.never_retracted
             inputs, outputs = self.input.batches(), self._output_batches()
@@ -130,10 +131,7 @@ class Reduce(Publisher):
         self.hold(minimal(held))
 
     def _publish(self, keys: Ints, corrections: Corrections, upper: Frontier) -> None:
-        data = np.take(keys, corrections.key_index, axis=1)
-        if len(corrections.data):
-            data = np.concatenate([data, corrections.data])
-        updates = Updates(data, shrink(corrections.times), shrink(corrections.diffs))
+        updates = aside(keys.size, corrected_rows, keys, corrections)
         if self.unfit is not None and (len(self.unfit_rows) or may_leave_64_bits(self.input.batches())):
             updates = self._report_unfit(self.unfit, updates, upper)
         if not len(updates):
@@ -173,13 +171,14 @@ class Reduce(Publisher):
                 return parts[0], later
         if len(due):
             parts.append(Updates(due.data, spread(due.times, len(due)), ONE))
-        return (consolidate_all(parts) if parts else no_updates(keys, depth)), later
+        rows = sum(map(len, parts))
+        return (aside(rows, consolidate_all, parts) if parts else no_updates(keys, depth)), later
 
     def _keys_of(self, news: Updates) -> Ints:
         """Return the keys of new rows at one time, without keys that the tactic knows to be unaffected."""
         if news.lanes == self.key_lanes:
             return news.data
-        keys, offsets = distinct_keys(news, self.key_lanes)
+        keys, offsets = aside(news.data.size, distinct_keys, news, self.key_lanes)
         extended = Updates(news.data, extend(news.times, self.depth), news.diffs)
         chosen = self.tactic.affected_keys(extended, keys, offsets, self.output.batches(None))
         return keys if chosen is None or len(chosen) == keys.shape[1] else keys.take(chosen, axis=1)
@@ -219,6 +218,14 @@ def extend(times: Ints, depth: int) -> Ints:
     extended = np.zeros((depth, times.shape[1]), np.int64)
     extended[: times.shape[0]] = times
     return extended
+
+
+def corrected_rows(keys: Ints, corrections: Corrections) -> Updates:
+    """Return the corrections as updates, each with its key."""
+    data = np.take(keys, corrections.key_index, axis=1)
+    if len(corrections.data):
+        data = np.concatenate([data, corrections.data])
+    return Updates(data, shrink(corrections.times), shrink(corrections.diffs))
 
 
 def shrink(block: Ints) -> Ints:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kpg.columns.pause_points import can_pause, pause
+from kpg.columns.pause_points import aside, can_pause, pause
 from kpg.columns.selection import slice_updates
 from kpg.columns.updates import Updates, spread
 from kpg.operators.correction_columns import Corrections
@@ -36,7 +36,7 @@ def correct_in_parts(tactic: Tactic, task: ReduceTask) -> ReduceResult:
         part = keys_between(task, start, min(start + KEYS_PER_PAUSE, count))
         results.append((start, tactic.correct(part)))
         pause()
-    return joined_results(results)
+    return aside(len(task.keys) * count, joined_results, results)
 
 
 def keys_between(task: ReduceTask, start: int, stop: int) -> ReduceTask:

@@ -18,6 +18,7 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.consolidation import consolidate_all, shrink_block
 from kpg.columns.exact_sums import COUNT_ONLY, LaneKinds
 from kpg.columns.output_buffer import allocate_block, release_unused
+from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
@@ -150,9 +151,9 @@ class SweepReduce(Operator):
         for batch in message.payload:
             cut = (batch.updates,) if exact else parts_by_key(batch.updates, self.key_lanes)
             corrected_parts = [correct(part, self.key_lanes, before) for part in cut]
-            parts.append(concatenate(corrected_parts))
+            parts.append(aside(rows_of(corrected_parts), concatenate, corrected_parts))
             before += (batch,)
-        corrected = parts[0] if len(parts) == 1 else consolidate_all(parts)
+        corrected = parts[0] if len(parts) == 1 else aside(rows_of(parts), consolidate_all, parts)
         if exact and self.unfit is not None:
             return self._report_unfit(self.unfit, corrected, message.times)
         return corrected
@@ -170,6 +171,11 @@ class SweepReduce(Operator):
 
     def release(self) -> None:
         self.input.release()
+
+
+def rows_of(parts: list[Updates]) -> int:
+    """Return the number of updates in all parts."""
+    return sum(map(len, parts))
 
 
 def sweep_reduce(

@@ -180,7 +180,8 @@ class EngineThread:
     def _wait(self, service: Service) -> EngineRequest | None:
         """Return the next queue entry; merge and compact while there is none."""
         while self._queue.empty() and service.db.idle(IDLE_MERGE_ROWS):
-            pass
+            if service.db.has_work:
+                raise Empty  # slices continue what takes long
         return self._queue.get(timeout=self._sleep_seconds())
 
     def _sleep_seconds(self) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.exact_diffs import MAX_MASS, total_mass
+from kpg.columns.pause_points import aside
 from kpg.columns.updates import Updates
 from kpg.trace.batch_table import BatchRow, describe_batch
 from kpg.trace.description import Description
@@ -54,9 +55,10 @@ class Batch:
         object.__setattr__(self, "_searched_keys", searched)
         if rows < MIN_ROWS or searched * ROWS_PER_SEARCHED_KEY >= rows:
             data = self.updates.data
-            table = NO_TABLE if rows < MIN_ROWS else build_lookup_table(data[0], is_whole_row=data.shape[0] == 1)
-            object.__setattr__(self, "_lookup_table", table)
-            object.__setattr__(self, "_row", None)
+            table = NO_TABLE if rows < MIN_ROWS else aside(rows, build_lookup_table, data[0], data.shape[0] == 1)
+            if self._lookup_table is None:  # else another search was faster, and may have the address of its table
+                object.__setattr__(self, "_lookup_table", table)
+                object.__setattr__(self, "_row", None)
 
     @property
     def nbytes(self) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate_all, shrink_block
-from kpg.columns.pause_points import can_pause, pause
+from kpg.columns.pause_points import aside, can_pause, pause, rows_per_part
 from kpg.columns.selection import slice_updates
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import minimal_times, split_times
@@ -26,7 +26,6 @@ from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
 MIN_UNSORTED_ROWS = 1 << 17  # fewer unsorted rows wait for the next seal: sorting them earlier would save little memory
-ROWS_PER_SORT = 1 << 15  # sorted at once if the computation may pause: a few milliseconds of work
 MIN_LOAD_ROWS = 1 << 17  # a smaller load is sorted at once
 MAX_UNSORTED_RATIO = 4  # of unsorted rows to the run, where consolidation removed less than a quarter of the rows
 
@@ -180,28 +179,33 @@ def _sort_parts(parts: list[UnsealedPart]) -> Updates:
     """Return all updates of the parts in order. The list is emptied, so a large load is not in memory twice."""
     if all(part.consolidated for part in parts):
         return _merge_runs([part.updates for part in parts])
-    if can_pause() and sum([len(part.updates) for part in parts]) > ROWS_PER_SORT:
-        return _sort_in_pieces(parts)
+    rows = sum([len(part.updates) for part in parts])
+    if rows > rows_per_part(rows):
+        return _sort_in_pieces(parts, rows_per_part(rows))
     updates = [part.updates for part in parts]
     parts.clear()
-    return consolidate_all(updates)
+    return aside(rows, consolidate_all, updates)
 
 
-def _sort_in_pieces(parts: list[UnsealedPart]) -> Updates:
+def _sort_in_pieces(parts: list[UnsealedPart], rows: int) -> Updates:
     """Return all updates of the parts in order, with pauses between sorts and merges of bounded size."""
     runs = [part.updates for part in parts if part.consolidated]
     unsorted = [part.updates for part in parts if not part.consolidated]
     parts.clear()
-    piece: list[Updates] = []
+    piece: list[tuple[Updates, int, int]] = []
     while unsorted:
         updates = unsorted.pop()
-        for start in range(0, len(updates), ROWS_PER_SORT):
-            piece.append(slice_updates(updates, start, min(start + ROWS_PER_SORT, len(updates))))
-            if sum(map(len, piece)) >= ROWS_PER_SORT // 2 or not unsorted:
-                runs.append(consolidate_all(piece))
+        for start in range(0, len(updates), rows):
+            piece.append((updates, start, min(start + rows, len(updates))))
+            if sum([end - begin for _, begin, end in piece]) >= rows // 2 or not unsorted:
+                runs.append(aside(rows, _sort_slices, piece))
                 piece = []
                 pause()
     return _merge_runs(runs)
+
+
+def _sort_slices(slices: list[tuple[Updates, int, int]]) -> Updates:
+    return consolidate_all([slice_updates(*slice_) for slice_ in slices])
 
 
 def _merge_runs(runs: list[Updates]) -> Updates:

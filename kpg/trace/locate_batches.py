@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints
 from kpg.kernels import locate_keys as kernel
 from kpg.trace.batch import Batch
@@ -31,4 +32,10 @@ def locate_into(ranges: Ints, batches: Sequence[Batch], keys: Ints) -> tuple[Int
     """Write the ranges into an array. Return the table of the batches and the number of rows found."""
     lanes, m = keys.shape
     table = table_of([batch.row_for_search(m if lanes else 0) for batch in batches])
-    return table, kernel.locate_keys(table, keys, ranges) if batches else 0
+    return table, aside(ranges.size, _locate, table, keys, ranges, batches) if batches else 0
+
+
+def _locate(table: Ints, keys: Ints, ranges: Ints, batches: Sequence[Batch]) -> int:
+    """Write the ranges. The batches keep the arrays in memory that the table has the addresses of."""
+    rows: int = kernel.locate_keys(table, keys, ranges)
+    return rows

@@ -6,6 +6,7 @@ The result covers [lower of older, upper of newer). At every time beyond `since`
 as its inputs; with an empty since (no readers) it is empty. The caller creates a `Merge` and calls `work(fuel)` until
 it is done; both inputs stay readable until then. An empty newer batch makes the merge a compaction of the older one.
 Times or diffs that come out all equal become constants. Sums never wrap (kpg.columns.exact_diffs).
+Merges pause; readers of a spine do not see what it changes meanwhile (kpg.trace.spine).
 Cost: one pass over both inputs, at most `fuel` rows for each call of `work`.
 """
 
@@ -17,7 +18,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.exact_diffs import MAX_MASS, digit_count, set_mass, total_mass, with_digits, without_digits
 from kpg.columns.output_buffer import allocate_block, release_unused
-from kpg.columns.pause_points import can_pause, pause
+from kpg.columns.pause_points import aside, can_pause, pause, rows_per_part
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import advance_times
 from kpg.kernels.consolidate_rows import is_uniform
@@ -26,7 +27,6 @@ from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 
 UNLIMITED = 1 << 62  # more fuel than any merge needs
-ROWS_PER_PAUSE = 1 << 14  # that a merge reads between two pauses: a millisecond of work or two
 
 
 class _RunMerge:
@@ -35,7 +35,7 @@ class _RunMerge:
     __slots__ = ("_a", "_b", "_frontier", "_lone", "_data", "_times", "_diffs", "_state", "_mass", "_digits")
 
     def __init__(self, a: Updates, b: Updates, frontier: Ints, lone: int) -> None:
-        self._mass = total_mass((a, b))
+        self._mass = aside(a.diffs.size + b.diffs.size, total_mass, (a, b))
         self._digits = 0  # of each diff, where sums may leave 64 bits
         if self._mass > MAX_MASS:
             self._digits = digit_count((a, b))
@@ -56,6 +56,16 @@ class _RunMerge:
         )  # fmt: skip
         return read
 
+    def work_with_pauses(self, fuel: int, unread_rows: int) -> int:
+        """Read about `fuel` rows of those that are unread, in parts if the computation may pause."""
+        if not can_pause():
+            return self.work(fuel)
+        read, part = 0, min(fuel, rows_per_part(unread_rows))
+        while fuel - read > part and read < unread_rows:
+            read += max(1, aside(unread_rows, self.work, part))
+            pause()
+        return read + aside(unread_rows - read, self.work, fuel - read)
+
     def finish(self) -> Updates:
         """Return the merged run in exactly the memory it needs. Must be called once."""
         if self._digits:
@@ -73,32 +83,27 @@ class _RunMerge:
         )
         if kept == 0:
             return no_updates(data.shape[0], times.shape[0], diffs.shape[0])
-        if not timed or is_uniform(times, kept):
+        if not timed or aside(times.size, is_uniform, times, kept):
             times = times[:, :1].copy()
         else:
-            times = release_unused(times, kept)
+            times = aside(times.size, release_unused, times, kept)
         if not written:
             diffs = self._a.diffs if self._a.data.shape[1] else self._b.diffs
-        elif is_uniform(diffs, kept):
+        elif aside(diffs.size, is_uniform, diffs, kept):
             diffs = diffs[:, :1].copy()
         else:
-            diffs = release_unused(diffs, kept)
-        return Updates(release_unused(data, kept), times, diffs)
+            diffs = aside(diffs.size, release_unused, diffs, kept)
+        return Updates(aside(data.size, release_unused, data, kept), times, diffs)
 
 
 def _run(a: Updates, b: Updates, frontier: Ints, lone: int) -> Updates:
     run_merge = _RunMerge(a, b, frontier, lone)
-    if can_pause():
-        left = len(a) + len(b)
-        while left > 0:
-            left -= max(1, run_merge.work(ROWS_PER_PAUSE))
-            pause()
-    run_merge.work(UNLIMITED)
+    run_merge.work_with_pauses(UNLIMITED, len(a) + len(b))
     return run_merge.finish()
 
 
 def merge_updates(a: Updates, b: Updates) -> Updates:
-    """Merge two sorted and consolidated runs without changing times. It pauses, so neither may be a shared trace's."""
+    """Merge two sorted and consolidated runs without changing times, with pauses."""
     if a.data.shape[1] == 0 or b.data.shape[1] == 0:
         return a if b.data.shape[1] == 0 else b
     frontier = np.empty((0, a.times.shape[0]), np.int64)
@@ -152,10 +157,10 @@ class Merge:
         return self._result is not None
 
     def work(self, fuel: int) -> int:
-        """Read about `fuel` more rows and return their number."""
+        """Read about `fuel` more rows, with pauses, and return their number."""
         if self._run_merge is None:
             return 0
-        used = self._run_merge.work(fuel)
+        used = self._run_merge.work_with_pauses(fuel, self.unread_rows)
         self.unread_rows -= used
         if self.unread_rows <= 0:
             updates = self._run_merge.finish()

@@ -15,6 +15,9 @@ If the result of a merge is too large for its level, it moves up, and begins a m
 
 `kpg.trace.merge_policy` decides how much fuel an insert pays, and explains why every merge is done before the next
 batch reaches its level. The spine asserts this when a batch moves up.
+
+Long merges pause, and other computations may then read the trace, but not change it: the operator that inserts has not
+ended its step. They see the batches that were there before the merges (`_visible`).
 Cost: merges read each row a logarithmic number of times. An insert does work proportional to its own size for each
 merge in progress.
 
@@ -27,9 +30,12 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.columns.pause_points import can_pause
 from kpg.events import TraceEvents
 from kpg.trace.batch import Batch
 from kpg.trace.layer import Layer
@@ -62,6 +68,7 @@ class Spine:
         self._physical = Frontier.start(depth)
         self._physical_is_current = True
         self._had_handle = False
+        self._visible: tuple[Batch, ...] | None = None  # what readers see while merges change the layers
 
     # Readers
 
@@ -117,12 +124,7 @@ class Spine:
 
     def batches_through(self, upper: Frontier | None) -> tuple[Batch, ...]:
         """Return the batches with an upper at or before the given one, oldest first; all batches for None."""
-        merged: list[Batch] = []
-        for layer in self._layers:
-            merged += layer.batches
-        if self._tail is not None:
-            merged.append(self._tail.batch)
-        batches = (*merged, *self._pending)
+        batches = self._present() if self._visible is None else self._visible
         if upper is None or self.upper.elements == upper.elements or self.upper.precedes(upper):
             return batches
         end = len(batches)
@@ -131,6 +133,14 @@ class Spine:
             batch = batches[end]
             assert upper.precedes(batch.lower), f"a batch from {batch.lower} to {batch.upper} reaches across {upper}"
         return batches[:end]
+
+    def _present(self) -> tuple[Batch, ...]:
+        merged: list[Batch] = []
+        for layer in self._layers:
+            merged += layer.batches
+        if self._tail is not None:
+            merged.append(self._tail.batch)
+        return (*merged, *self._pending)
 
     @property
     def rows(self) -> int:
@@ -151,10 +161,18 @@ class Spine:
         """Append the batch that continues this trace. An empty batch only moves the upper."""
         assert batch.lower == self.upper, f"expected a batch from {self.upper}, not {batch.lower}"
         self.upper = batch.upper
+        if len(batch) and self.events is not None:
+            self.events.log_insert(batch)
+        if can_pause():
+            with self._merging((batch,)):
+                self._append(batch)
+        else:
+            self._append(batch)
+
+    def _append(self, batch: Batch) -> None:
+        """Add a batch after the pending ones, and do the merging that follows from it."""
         policy, rows = self.policy, len(batch)
         if rows:
-            if self.events is not None:
-                self.events.log_insert(batch)
             self._pending.append(batch)
             self._saved_fuel += policy.fuel_per_row * rows
             if self._saved_fuel >= policy.min_fuel:
@@ -162,6 +180,14 @@ class Spine:
             self._pending_rows += rows
         if self._pending_rows > policy.max_pending_rows or len(self._pending) > policy.max_pending_batches:
             self._merge_pending()
+
+    @contextmanager
+    def _merging(self, arrived: tuple[Batch, ...] = ()) -> Iterator[None]:
+        """Let readers see the present batches and those that arrive, whatever this block has done when it pauses."""
+        assert self._visible is None, "a trace is changed by one step at a time"
+        self._visible = self._present() + arrived
+        yield
+        self._visible = None  # not if the block was ended: then the layers may lack batches that were being merged
 
     def _merge_pending(self, idle: bool = False) -> None:
         """Merge pending batches that the physical frontier has passed into the tail; tiny ones together."""
@@ -284,6 +310,12 @@ class Spine:
 
     def exert(self, fuel: int) -> bool:
         """Do about `fuel` rows of idle work. Return whether more is left."""
+        if not can_pause():
+            return self._exert(fuel)
+        with self._merging():
+            return self._exert(fuel)
+
+    def _exert(self, fuel: int) -> bool:
         if self._pending:
             self._merge_pending(idle=True)
         while fuel > 0:

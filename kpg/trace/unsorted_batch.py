@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kpg.columns.consolidation import consolidate_all
+from kpg.columns.pause_points import aside, can_pause
 from kpg.columns.updates import Ints, Updates
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -51,7 +52,7 @@ class UnsortedBatch(Batch):
     def updates(self) -> Updates:
         """The updates, sorted and consolidated."""
         if self._sorted is None:
-            self.adopt(consolidate_all(self._parts))
+            self.adopt(aside(len(self), consolidate_all, list(self._parts) if can_pause() else self._parts))
         assert self._sorted is not None
         return self._sorted
 

@@ -28,8 +28,9 @@ QUERIES = {
 def tiny_pieces(seed, patience=1.0):
     """Cut all work into pieces of a few rows, so that small data pauses at every point, and end turns at random."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kpg.trace.merger.ROWS_PER_PAUSE", 3)
-        patch.setattr("kpg.trace.batcher.ROWS_PER_SORT", 4)
+        patch.setattr("kpg.columns.pause_points.ROWS_PER_PAUSE", 3)
+        patch.setattr("kpg.columns.pause_points.ROWS_PER_ASIDE", 7)
+        patch.setattr("kpg.columns.pause_points.MIN_ASIDE_NUMBERS", 60)
         patch.setattr("kpg.operators.deferred_work.SHORT_SLICE_UPDATES", 5)
         patch.setattr("kpg.operators.reduce_in_parts.KEYS_PER_PAUSE", 2)
         patch.setattr("kpg.operators.reduce_in_parts.ROWS_PER_PART", 3)
@@ -125,6 +126,8 @@ def test_answers_equal_those_of_a_db_that_waits(seed, patience, history):
                 dbs.release(random)
             for _ in range(random.randrange(4)):
                 sliced.work(random.choice([0.0, 0.0005, 0.002, 0.02]))
+                if random.random() < 0.3:
+                    sliced.worker.idle_merge(random.choice([1, 20, 1000]), 20, can_pause=True)
                 before = sliced.sealed
                 if dbs.answers:
                     dbs.check(random.choice(sorted(dbs.answers)))
