@@ -4,33 +4,36 @@
         t = await db.insert("edge", [(1, 2)])
         async for step in await db.interest("path"): ...
 
-One task reads the socket; any number of tasks may send requests and follow answers at the same time.
+One task reads the socket; any number of tasks may send requests and follow answers at the same time. If the connection
+is lost, that task connects again at once and continues the subscriptions.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from kpg.client import calls
+from kpg.client.backoff import Backoff
 from kpg.client.change_feed import ChangeFeed, Step
 from kpg.client.client_methods import ConnectionMethods, SubscriptionMethods
+from kpg.client.connection import RECONNECT_SECONDS
 from kpg.client.conversation import Call, Conversation
 from kpg.client.driven_methods import AwaitingDriver
-from kpg.client.end_reasons import unreachable
-from kpg.client.procedures import Procedure, Receive, Send, ask
+from kpg.client.end_reasons import Refused, is_final, no_change_in_time, unreachable
+from kpg.client.procedures import Procedure, Receive, Send, ask, open_session
 from kpg.client.server_address import address, token_of, trust
-from kpg.errors import Closed, KpgError, TimeNotReached
+from kpg.errors import Closed, KpgError, Unreachable
 from kpg.extras import require
 from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
+    from websockets.exceptions import ConnectionClosed
 
 Result = TypeVar("Result")
 
@@ -40,13 +43,28 @@ class AsyncConnection(ConnectionMethods, AwaitingDriver):
 
     welcome: WelcomeReply
 
-    def __init__(self, url: str, socket: ClientConnection) -> None:
+    def __init__(
+        self,
+        url: str,
+        open_socket: Callable[[], Awaitable[ClientConnection]],
+        token: str | None,
+        timeout: float,
+        reconnect: float,
+    ) -> None:
         self.url = url
-        self.conversation = Conversation()
-        self._socket = socket
+        self.conversation = Conversation(resumes=reconnect > 0)
+        self._open_socket = open_socket
+        self._token = token
+        self._timeout_seconds = timeout
+        self._reconnect_seconds = reconnect
         self._received = asyncio.Event()
-        self._end: KpgError | None = None
-        self._reader = asyncio.create_task(self._read_socket())
+        self._end: KpgError | None = None  # the reason, once it does not connect again
+        self._reader: asyncio.Task[None] | None = None
+
+    async def _open(self) -> None:
+        """Connect, and read the socket until the connection is closed."""
+        await self._connect()
+        self._reader = asyncio.create_task(self._serve())
 
     async def run(self, call: Call[Result]) -> Result:
         """Send the request of a call and wait for its result."""
@@ -59,27 +77,73 @@ class AsyncConnection(ConnectionMethods, AwaitingDriver):
     async def drive(self, procedure: Procedure[Result]) -> Result:
         """Perform a procedure; other tasks run meanwhile."""
         try:
+            return await self._drive(procedure, self._perform)
+        finally:
+            self._wake()  # a task may wait for changes of an interest that this procedure has ended
+
+    async def _drive(
+        self, procedure: Procedure[Result], perform: Callable[[Send | Receive], Awaitable[None]]
+    ) -> Result:
+        try:
             instruction = next(procedure)
             while True:
                 try:
-                    await self._perform(instruction)
+                    await perform(instruction)
                 except BaseException as error:
                     instruction = procedure.throw(error)
                 else:
                     instruction = next(procedure)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
-        finally:
-            self._wake()  # a task may wait for changes of an interest that this procedure has ended
 
     async def _perform(self, instruction: Send | Receive) -> None:
-        if isinstance(instruction, Send):
-            await self._send(instruction.text)
-        else:
-            await self._wait(instruction.deadline)
+        """Perform an instruction. If the connection is lost, the task that reads the socket connects again."""
+        from websockets.exceptions import ConnectionClosed
 
-    async def _read_socket(self) -> None:
-        """Receive messages until the connection ends."""
+        if self._end is not None:
+            raise self._end
+        if isinstance(instruction, Receive):
+            await self._wait(instruction.deadline)
+        elif self.conversation.connected:
+            with suppress(ConnectionClosed):
+                await self._socket.send(instruction.text)
+
+    async def _wait(self, deadline: float | None) -> None:
+        """Wait until something arrives."""
+        try:
+            async with asyncio.timeout(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                await self._received.wait()
+        except TimeoutError:
+            raise no_change_in_time() from None
+        if self._end is not None:
+            raise self._end
+
+    def _wake(self) -> None:
+        """Wake all tasks that wait for something to arrive."""
+        self._received.set()
+        self._received = asyncio.Event()
+
+    # The task that reads the socket
+
+    async def _serve(self) -> None:
+        """Receive messages, over one connection after the other, until the last one has ended."""
+        try:
+            while True:
+                error = await self._read_socket()
+                self.conversation.disconnect()
+                self._wake()
+                if self._reconnect_seconds <= 0 or is_final(error):
+                    raise unreachable(self.url, error)
+                await self._reconnect()
+                self._wake()
+        except KpgError as error:
+            self.conversation.disconnect()
+            self._end = self._end or error
+        finally:
+            self._wake()
+
+    async def _read_socket(self) -> ConnectionClosed:
+        """Receive messages until the connection ends; return the socket's error."""
         from websockets.exceptions import ConnectionClosed
 
         try:
@@ -87,41 +151,57 @@ class AsyncConnection(ConnectionMethods, AwaitingDriver):
                 self.conversation.receive(await self._socket.recv())
                 self._wake()
         except ConnectionClosed as error:
-            self._end = unreachable(self.url, error)
-        except KpgError as error:
-            self._end = error
-        finally:
+            return error
+
+    async def _reconnect(self) -> None:
+        """Connect again, until it succeeds or the time for it is over."""
+        pauses = Backoff(self._reconnect_seconds)
+        while True:
+            try:
+                await self._connect()
+                return
+            except Refused:
+                raise
+            except Unreachable:
+                if (pause := pauses.next_pause()) is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def _connect(self) -> None:
+        """Open a socket and a session on it; its feeds continue those of the session before."""
+        from websockets.exceptions import ConnectionClosed, WebSocketException
+
+        try:
+            self._socket = await self._open_socket()
+        except (OSError, WebSocketException) as error:
+            raise unreachable(self.url, error) from None
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                self.welcome = await self._drive(open_session(self.conversation, self._token), self._exchange)
+        except BaseException as error:
+            self.conversation.disconnect()
+            await self._socket.close()
+            if isinstance(error, ConnectionClosed | TimeoutError):
+                raise unreachable(self.url, error) from None
+            raise
+
+    async def _exchange(self, instruction: Send | Receive) -> None:
+        """Send a text or receive one; raise the socket's error if the connection has ended."""
+        if isinstance(instruction, Send):
+            await self._socket.send(instruction.text)
+        else:
+            self.conversation.receive(await self._socket.recv())
             self._wake()
-
-    def _wake(self) -> None:
-        """Wake all tasks that wait for something to arrive."""
-        self._received.set()
-        self._received = asyncio.Event()
-
-    async def _wait(self, deadline: float | None) -> None:
-        """Wait until something arrives."""
-        if self._end is not None:
-            raise self._end
-        try:
-            async with asyncio.timeout(None if deadline is None else max(0.0, deadline - time.monotonic())):
-                await self._received.wait()
-        except TimeoutError:
-            raise TimeNotReached("no change came in time", hint="Wait longer, or without a timeout.") from None
-
-    async def _send(self, text: str) -> None:
-        from websockets.exceptions import ConnectionClosed
-
-        try:
-            await self._socket.send(text)
-        except ConnectionClosed as error:
-            raise self._end or unreachable(self.url, error) from None
 
     async def close(self) -> None:
         """Close the connection and end its interests; may be repeated."""
+        self._end = self._end or Unreachable(f"the connection to {self.url} is closed", hint="Connect again.")
+        if self._reader is not None:
+            self._reader.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._reader
         await self._socket.close()
-        self._reader.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._reader
+        self._wake()
 
     async def __aenter__(self) -> AsyncConnection:
         return self
@@ -155,25 +235,25 @@ class AsyncSubscription(SubscriptionMethods, AwaitingDriver):
 
 
 async def connect_async(
-    url: str, *, token: str | None = None, timeout: float = 10.0, authorities: str | Path | None = None
+    url: str,
+    *,
+    token: str | None = None,
+    timeout: float = 10.0,
+    authorities: str | Path | None = None,
+    reconnect: float = RECONNECT_SECONDS,
 ) -> AsyncConnection:
     """Connect to a server; the parameters are those of `kpg.connect`."""
     require("websockets", "kpg.connect_async")
     from websockets.asyncio.client import connect as open_socket
-    from websockets.exceptions import WebSocketException
 
     full = address(url)
-    try:
-        socket = await open_socket(
-            full, ssl=trust(full, authorities), open_timeout=timeout, compression=None, max_size=None,
-            max_queue=None, proxy=None,
+    trusted = trust(full, authorities)
+
+    async def open_one() -> ClientConnection:
+        return await open_socket(
+            full, ssl=trusted, open_timeout=timeout, compression=None, max_size=None, max_queue=None, proxy=None,
         )  # fmt: skip
-    except (OSError, WebSocketException) as error:
-        raise unreachable(url, error) from None
-    connection = AsyncConnection(url, socket)
-    try:
-        connection.welcome = await connection.run(calls.hello(token_of(token)))
-    except BaseException:
-        await connection.close()
-        raise
+
+    connection = AsyncConnection(url, open_one, token_of(token), timeout, reconnect)
+    await connection._open()
     return connection

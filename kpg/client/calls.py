@@ -5,12 +5,14 @@ Both connections, the blocking one and the asyncio one, have a method for each. 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from kpg.client.change_feed import ChangeFeed
 from kpg.client.conversation import Call
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import parse_type
@@ -19,6 +21,7 @@ from kpg.protocol import parts, replies, requests
 from kpg.protocol.messages import VERSION
 from kpg.protocol.table_messages import schema_from, table_of
 
+KEY_BYTES = 16  # of the secret that continues an interest: too many to guess
 Arguments = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Right = Literal["read", "write"]
 Change = tuple[str, Sequence[Any]] | tuple[str, Sequence[Any], int]
@@ -41,7 +44,7 @@ def time_of(answers: Sequence[replies.DoneReply]) -> int | None:
 
 def ping() -> Call[int | None]:
     """Return the last complete time; the engine is alive if this returns."""
-    return Call(requests.PingRequest, time_of)
+    return Call(requests.PingRequest, time_of, repeatable=True)
 
 
 def create_relation(
@@ -71,7 +74,8 @@ def create_attribute(name: str, value: Any, *, semantics: parts.Semantics = "dis
 def transact(changes: Iterable[Change], *, origin: tuple[str, int] | None = None, at: int | None = None) -> Call[int]:
     """Apply changes at one time, all or none: (relation, row) or (relation, row, diff). Return that time.
 
-    With `at`, a later time, the changes take effect when that time is closed.
+    With `at`, a later time, the changes take effect when that time is closed. With an `origin`, a writer and the number
+    of its batch, they take effect once: if the connection is lost, the client sends them again.
     """
     triples = [change if len(change) == 3 else (*change, 1) for change in changes]
     blocks = tuple(
@@ -79,17 +83,21 @@ def transact(changes: Iterable[Change], *, origin: tuple[str, int] | None = None
         for (relation, diff), group in groupby(triples, key=lambda change: (change[0], change[2]))
     )
     source = parts.OriginSpec(*origin) if origin is not None else None
-    return Call(lambda id: requests.TransactRequest(id, blocks, source, at), lambda answers: int(answers[-1].time))
+    return Call(
+        lambda id: requests.TransactRequest(id, blocks, source, at),
+        lambda answers: int(answers[-1].time),
+        repeatable=source is not None,
+    )
 
 
-def insert(relation: str, rows: Any) -> Call[int]:
+def insert(relation: str, rows: Any, *, origin: tuple[str, int] | None = None) -> Call[int]:
     """Insert rows at one time: tuples, an Arrow table, or a pandas or polars frame. Return the time."""
-    return transact([(relation, row, 1) for row in as_rows(rows)])
+    return transact([(relation, row, 1) for row in as_rows(rows)], origin=origin)
 
 
-def remove(relation: str, rows: Any) -> Call[int]:
+def remove(relation: str, rows: Any, *, origin: tuple[str, int] | None = None) -> Call[int]:
     """Remove rows at one time; return the time."""
-    return transact([(relation, row, -1) for row in as_rows(rows)])
+    return transact([(relation, row, -1) for row in as_rows(rows)], origin=origin)
 
 
 def as_rows(rows: Any) -> Iterable[Sequence[Any]]:
@@ -143,11 +151,13 @@ def interest(
 ) -> Call[replies.InterestedReply]:
     """Follow a rule or relation; the server sends at most `credit` steps ahead of those that were read."""
     rows, own_limits = as_arguments(arguments), as_limits(limits)
+    key = secrets.token_urlsafe(KEY_BYTES)
     return Call(
         lambda id: requests.InterestRequest(
-            id, name, rows, sharing, joins, granularity, log, credit=credit, limits=own_limits
+            id, name, rows, sharing, joins, granularity, log, credit=credit, limits=own_limits, key=key
         ),
         last_reply,
+        repeatable=True,  # the key tells the server that it is the same
     )
 
 
@@ -163,14 +173,26 @@ def as_arguments(arguments: Arguments | None) -> tuple[dict[str, Any], ...] | No
     return tuple(dict(row) for row in ([arguments] if isinstance(arguments, Mapping) else arguments))
 
 
-def add_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
-    """Add arguments to an interest."""
-    return Call(lambda id: requests.AddArgumentsRequest(id, interest, as_arguments(arguments) or ()), time_of)
+def add_arguments(feed: ChangeFeed, arguments: Arguments) -> Call[int | None]:
+    """Add arguments to an interest; those it has already are ignored."""
+    rows = as_arguments(arguments) or ()
+
+    def finish(answers: Sequence[replies.DoneReply]) -> int | None:
+        feed.add_arguments(rows)
+        return time_of(answers)
+
+    return Call(lambda id: requests.AddArgumentsRequest(id, feed.interest, rows), finish, repeatable=True)
 
 
-def remove_arguments(interest: int, arguments: Arguments) -> Call[int | None]:
+def remove_arguments(feed: ChangeFeed, arguments: Arguments) -> Call[int | None]:
     """Remove arguments from an interest."""
-    return Call(lambda id: requests.RemoveArgumentsRequest(id, interest, as_arguments(arguments) or ()), time_of)
+    rows = as_arguments(arguments) or ()
+
+    def finish(answers: Sequence[replies.DoneReply]) -> int | None:
+        feed.remove_arguments(rows)
+        return time_of(answers)
+
+    return Call(lambda id: requests.RemoveArgumentsRequest(id, feed.interest, rows), finish)
 
 
 def sink(
@@ -199,9 +221,9 @@ def uninterest(interest: int) -> Call[int | None]:
     return Call(lambda id: requests.UninterestRequest(id, interest), time_of)
 
 
-def take(interest: int) -> Call[int | None]:
+def take(feed: ChangeFeed) -> Call[int | None]:
     """Have the server send all unsent changes of an interest."""
-    return Call(lambda id: requests.TakeRequest(id, interest), time_of)
+    return Call(lambda id: requests.TakeRequest(id, feed.interest), time_of, repeatable=True)
 
 
 def sql(
@@ -233,7 +255,11 @@ def query(
     The metadata of the table has the `time`, and whether a limit `cut` the rows.
     """
     rows, own_limits = as_arguments(arguments), as_limits(limits)
-    return Call(lambda id: requests.QueryRequest(id, text, language, rows, as_of, limit, own_limits), joined_pages)
+    return Call(
+        lambda id: requests.QueryRequest(id, text, language, rows, as_of, limit, own_limits),
+        joined_pages,
+        repeatable=True,
+    )
 
 
 def joined_pages(pages: Sequence[replies.RowsReply]) -> pa.Table:
@@ -247,12 +273,12 @@ def joined_pages(pages: Sequence[replies.RowsReply]) -> pa.Table:
 
 def explain(name: str) -> Call[str]:
     """Explain how a rule is or would be computed."""
-    return Call(lambda id: requests.ExplainRequest(id, name), lambda answers: str(answers[-1].text))
+    return Call(lambda id: requests.ExplainRequest(id, name), lambda answers: str(answers[-1].text), repeatable=True)
 
 
 def catalog() -> Call[tuple[parts.RelationSpec, ...]]:
     """Return the relations, attributes and rules of the server."""
-    return Call(requests.CatalogRequest, lambda answers: answers[-1].relations)
+    return Call(requests.CatalogRequest, lambda answers: answers[-1].relations, repeatable=True)
 
 
 def observe(attributes: Sequence[str] | None = None, *, every: float = 0.0) -> Call[tuple[str, ...]]:

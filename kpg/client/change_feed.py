@@ -4,13 +4,17 @@
 
 A step is the changes from one complete time to the next, however many messages it took. Each step is read once, one by
 one or all together, and acknowledged when it is read; the server sends no more than `credit` steps ahead.
+
+Steps are numbered. When the connection is lost, half a step that has arrived is void, and the request on the new
+connection (`resumption`) names the last whole one. The server continues after it, or sends the whole answer as a
+`reset`. So each step is received once.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +24,7 @@ from kpg.errors import KpgError
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.parts import FailureSpec
 from kpg.protocol.replies import ChangesMessage, EndedMessage, InterestedReply
+from kpg.protocol.requests import InterestRequest
 from kpg.protocol.table_messages import schema_from, table_of
 
 Row = tuple[Any, ...]
@@ -33,6 +38,7 @@ class Step:
     changes: tuple[tuple[Row, int, int], ...]
     schema: Schema
     failed: KpgError | None = None  # why the answer has no value now; a later step may give it one again
+    reset: bool = False  # whether the changes are the whole answer, and all rows before are void
 
     def __iter__(self) -> Iterator[tuple[Row, int, int]]:
         return iter(self.changes)
@@ -54,8 +60,11 @@ class Step:
 class ChangeFeed:
     """One interest of a client."""
 
-    def __init__(self, reply: InterestedReply) -> None:
+    def __init__(self, reply: InterestedReply, request: InterestRequest | None = None) -> None:
         self.interest = reply.interest
+        self.request = request  # the request that began it
+        self.received = 0  # the number of the last step that has arrived whole
+        self.arguments = None if request is None or request.arguments is None else list(request.arguments)
         self.name = reply.name
         self.schema = schema_from(reply.columns)
         self.upto = 0
@@ -70,12 +79,40 @@ class ChangeFeed:
         if isinstance(message, EndedMessage):
             self.ended = message.reason or True
             return
+        if 0 < message.step <= self.received:
+            return  # sent over a connection that was lost, and received before
         self._partial += zip(message.rows, message.times, message.diffs, strict=True)
         if message.more:
             return
         failed = error_of(message.failed) if message.failed else None
-        self._steps.append(Step(message.upto, tuple(self._partial), self.schema, failed))
+        self._steps.append(Step(message.upto, tuple(self._partial), self.schema, failed, message.reset))
         self._partial = []
+        self.received = message.step
+
+    def resumption(self, number: int) -> InterestRequest:
+        """Return the request that continues after the last step received, on a new connection."""
+        assert self.request is not None
+        self._partial = []
+        credit = None if self.request.credit is None else max(0, self.request.credit - self.waiting)
+        arguments = None if self.arguments is None else tuple(self.arguments)
+        return replace(self.request, id=number, credit=credit, arguments=arguments, step=self.received)
+
+    def resume(self, reply: InterestedReply) -> None:
+        """Take in the reply to `resumption`; unless it continues the interest, a reset follows."""
+        self.interest = reply.interest
+        if not reply.resumed:
+            self.received = 0
+
+    def add_arguments(self, arguments: Iterable[dict[str, Any]]) -> None:
+        """Record arguments that the server has added."""
+        if self.arguments is not None:
+            self.arguments += [argument for argument in arguments if argument not in self.arguments]
+
+    def remove_arguments(self, arguments: Iterable[dict[str, Any]]) -> None:
+        """Record arguments that the server has removed."""
+        if self.arguments is not None:
+            removed = list(arguments)
+            self.arguments = [argument for argument in self.arguments if argument not in removed]
 
     @property
     def waiting(self) -> int:
@@ -85,6 +122,8 @@ class ChangeFeed:
     def read(self) -> Step:
         """Remove the next step and add it to the rows."""
         step = self._steps.popleft()
+        if step.reset:
+            self._counts.clear()
         for row, _, diff in step.changes:
             count = self._counts.get(row, 0) + diff
             if count:

@@ -79,12 +79,12 @@ class SubscriptionMethods:
     @driven
     def add(self, arguments: calls.Arguments) -> Procedure[None]:
         """Add arguments: an update on the server, not a new dataflow."""
-        yield from procedures.ask(self._conversation, calls.add_arguments(self.id, arguments))
+        yield from procedures.ask(self._conversation, calls.add_arguments(self._feed, arguments))
 
     @driven
     def remove(self, arguments: calls.Arguments) -> Procedure[None]:
         """Remove arguments; the rows that go arrive as changes."""
-        yield from procedures.ask(self._conversation, calls.remove_arguments(self.id, arguments))
+        yield from procedures.ask(self._conversation, calls.remove_arguments(self._feed, arguments))
 
     @driven
     def rows(self) -> Procedure[list[Row]]:

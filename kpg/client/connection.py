@@ -8,47 +8,58 @@
         path.rows()                         # exact as of now
         for step in path: ...               # each change as it arrives
 
-Several threads may use a connection, one call at a time. When it ends, calls raise Unreachable. It does not reconnect:
-the caller must connect again and request its interests again.
+Several threads may use a connection, one call at a time. If it is lost, the next call, or the one that waits, connects
+again and continues the subscriptions: no change is lost or repeated. A request whose reply was lost is sent again if it
+is repeatable (reads, and transactions with an origin); otherwise it raises `Unreachable`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from kpg.client import calls
+from kpg.client.backoff import Backoff
 from kpg.client.change_feed import ChangeFeed, Step
 from kpg.client.client_methods import ConnectionMethods, SubscriptionMethods
 from kpg.client.conversation import Call, Conversation
 from kpg.client.driven_methods import BlockingDriver
-from kpg.client.end_reasons import unreachable
-from kpg.client.procedures import Procedure, Receive, Send, ask
+from kpg.client.end_reasons import Refused, is_final, no_change_in_time, unreachable
+from kpg.client.procedures import Procedure, Receive, Send, ask, open_session, within
 from kpg.client.server_address import address, token_of, trust
-from kpg.errors import Closed, TimeNotReached
+from kpg.errors import Closed, KpgError, TimeNotReached, Unreachable
 from kpg.extras import require
 from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
+    from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import ClientConnection
 
 Result = TypeVar("Result")
+RECONNECT_SECONDS = 60.0  # as long as a server holds interests by default
 CLOSE_READ_SECONDS = 0.1  # to read messages that the server sent before it closed the connection
 
 
 class Connection(ConnectionMethods, BlockingDriver):
     """A client's connection to a server; made by `kpg.connect`."""
 
-    def __init__(self, url: str, socket: ClientConnection, token: str | None) -> None:
+    welcome: WelcomeReply
+
+    def __init__(
+        self, url: str, open_socket: Callable[[], ClientConnection], token: str | None, timeout: float, reconnect: float
+    ) -> None:
         self.url = url
-        self.conversation = Conversation()
-        self._socket = socket
+        self.conversation = Conversation(resumes=reconnect > 0)
+        self._open_socket = open_socket
+        self._token = token
+        self._timeout_seconds = timeout
+        self._reconnect_seconds = reconnect
+        self._end: KpgError | None = None  # the reason, once it does not connect again
         self._lock = threading.RLock()
-        self.welcome: WelcomeReply = self.run(calls.hello(token))
+        self._connect()
 
     def run(self, call: Call[Result]) -> Result:
         """Send the request of a call and wait for its result."""
@@ -61,43 +72,103 @@ class Connection(ConnectionMethods, BlockingDriver):
     def drive(self, procedure: Procedure[Result]) -> Result:
         """Perform a procedure; other threads wait meanwhile."""
         with self._lock:
-            try:
-                instruction = next(procedure)
-                while True:
-                    try:
-                        self._perform(instruction)
-                    except BaseException as error:
-                        instruction = procedure.throw(error)
-                    else:
-                        instruction = next(procedure)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
+            self._notice_loss()
+            return self._drive(procedure, self._perform)
+
+    def _drive(self, procedure: Procedure[Result], perform: Callable[[Send | Receive], None]) -> Result:
+        try:
+            instruction = next(procedure)
+            while True:
+                try:
+                    perform(instruction)
+                except BaseException as error:
+                    instruction = procedure.throw(error)
+                else:
+                    instruction = next(procedure)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
     def _perform(self, instruction: Send | Receive) -> None:
+        """Perform an instruction. Without a connection, one that waits connects again."""
+        from websockets.exceptions import ConnectionClosed
+
+        if self.conversation.connected:
+            try:
+                self._exchange(instruction)
+            except ConnectionClosed as error:
+                self._lose(error, drain=isinstance(instruction, Send))
+        elif isinstance(instruction, Receive):
+            self._reconnect(instruction.deadline)
+
+    def _exchange(self, instruction: Send | Receive) -> None:
+        """Send a text or receive one; raise the socket's error if the connection has ended."""
         if isinstance(instruction, Send):
-            self._send(instruction.text)
-        else:
-            deadline = instruction.deadline
-            self._receive(None if deadline is None else max(0.0, deadline - time.monotonic()))
-
-    def _send(self, text: str) -> None:
-        from websockets.exceptions import ConnectionClosed
-
+            self._socket.send(instruction.text)
+            return
+        deadline = instruction.deadline
         try:
-            self._socket.send(text)
-        except ConnectionClosed as error:
-            self._receive_remaining()
-            raise unreachable(self.url, error) from None
-
-    def _receive(self, timeout: float | None) -> None:
-        from websockets.exceptions import ConnectionClosed
-
-        try:
-            self.conversation.receive(self._socket.recv(timeout))
+            text = self._socket.recv(None if deadline is None else max(0.0, deadline - time.monotonic()))
         except TimeoutError:
-            raise TimeNotReached("no change came in time", hint="Wait longer, or without a timeout.") from None
-        except ConnectionClosed as error:
+            raise no_change_in_time() from None
+        self.conversation.receive(text)
+
+    # Connections that are lost
+
+    def _connect(self) -> None:
+        """Open a socket and a session on it; its feeds continue those of the session before."""
+        from websockets.exceptions import ConnectionClosed, WebSocketException
+
+        try:
+            self._socket = self._open_socket()
+        except (OSError, WebSocketException) as error:
             raise unreachable(self.url, error) from None
+        deadline = time.monotonic() + self._timeout_seconds
+        try:
+            self.welcome = self._drive(
+                open_session(self.conversation, self._token), lambda step: self._exchange(within(step, deadline))
+            )
+        except BaseException as error:
+            self.conversation.disconnect()
+            self._socket.close()
+            if isinstance(error, ConnectionClosed | TimeNotReached):
+                raise unreachable(self.url, error) from None
+            raise
+
+    def _notice_loss(self) -> None:
+        """Record the loss of a connection that has ended since the last call: nothing is sent over it in vain."""
+        from websockets.protocol import State
+
+        if self.conversation.connected and self._end is None and self._socket.protocol.state is State.CLOSED:
+            self._lose(self._socket.protocol.close_exc, drain=True)
+
+    def _lose(self, error: ConnectionClosed, drain: bool) -> None:
+        """Record that the connection has ended; raise if the client cannot connect again."""
+        try:
+            if drain:
+                self._receive_remaining()
+        finally:
+            self.conversation.disconnect()
+            if self._reconnect_seconds <= 0 or is_final(error):
+                self._end = self._end or unreachable(self.url, error)
+        if self._end is not None:
+            raise self._end
+
+    def _reconnect(self, deadline: float | None) -> None:
+        """Connect again, until it succeeds, the deadline passes, or the time for it is over."""
+        pauses = Backoff(self._reconnect_seconds)
+        while self._end is None:
+            try:
+                self._connect()
+                return
+            except Refused:
+                raise
+            except Unreachable:
+                if (pause := pauses.next_pause()) is None:
+                    raise
+            if deadline is not None and time.monotonic() + pause >= deadline:
+                raise no_change_in_time() from None
+            time.sleep(pause)
+        raise self._end
 
     def _receive_remaining(self) -> None:
         """Receive the messages that the server sent before it closed the connection; one may give the reason."""
@@ -111,6 +182,7 @@ class Connection(ConnectionMethods, BlockingDriver):
 
     def close(self) -> None:
         """Close the connection and end its interests; may be repeated."""
+        self._end = self._end or Unreachable(f"the connection to {self.url} is closed", hint="Connect again.")
         self._socket.close()
 
     def __enter__(self) -> Connection:
@@ -149,7 +221,12 @@ class Subscription(SubscriptionMethods, BlockingDriver):
 
 
 def connect(
-    url: str, *, token: str | None = None, timeout: float = 10.0, authorities: str | Path | None = None
+    url: str,
+    *,
+    token: str | None = None,
+    timeout: float = 10.0,
+    authorities: str | Path | None = None,
+    reconnect: float = RECONNECT_SECONDS,
 ) -> Connection:
     """Connect to a server.
 
@@ -157,21 +234,17 @@ def connect(
     token         the token that the server demands; that of KPG_TOKEN if not given
     timeout       seconds to wait for the connection
     authorities   a file of certificates to trust, instead of the system's
+    reconnect     seconds for which a call tries to connect again after the connection was lost; 0 for not at all
     """
     require("websockets", "kpg.connect")
-    from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect as open_socket
 
     full = address(url)
-    try:
-        socket = open_socket(
-            full, ssl=trust(full, authorities), open_timeout=timeout, compression=None, max_size=None,
-            max_queue=None, proxy=None,
+    trusted = trust(full, authorities)
+
+    def open_one() -> ClientConnection:
+        return open_socket(
+            full, ssl=trusted, open_timeout=timeout, compression=None, max_size=None, max_queue=None, proxy=None,
         ).__enter__()  # fmt: skip  # as a context: releases of websockets differ in what a bare call returns
-    except (OSError, WebSocketException) as error:
-        raise unreachable(url, error) from None
-    try:
-        return Connection(url, socket, token_of(token))
-    except BaseException:
-        socket.close()
-        raise
+
+    return Connection(url, open_one, token_of(token), timeout, reconnect)

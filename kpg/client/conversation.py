@@ -4,16 +4,22 @@ number, text = conversation.ask(call)       send the text
 conversation.receive(text)                  for each text that arrives
 conversation.result(number, call)           NOT_YET, or the result; raises the server's refusal
 conversation.outgoing()                     acknowledgements to send
+conversation.disconnect()                   the connection is lost: no request gets its reply any more
+
+After `disconnect`, the driver connects again and performs `kpg.client.procedures.open_session`, which continues the
+feeds. A request whose reply was lost raises `ReplyLost`; `kpg.client.procedures.ask` sends it again if that cannot
+change anything twice.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 from kpg.client.change_feed import ChangeFeed, Step
+from kpg.client.end_reasons import ReplyLost, transaction_lost
 from kpg.errors import ProtocolError
 from kpg.protocol.definitions import MessageKinds
 from kpg.protocol.error_messages import error_of
@@ -28,7 +34,7 @@ from kpg.protocol.replies import (
     InterestedReply,
     RowsReply,
 )
-from kpg.protocol.requests import AckRequest, AnyRequest
+from kpg.protocol.requests import AckRequest, AnyRequest, InterestRequest, SqlRequest
 
 Result = TypeVar("Result")
 NOT_YET: Final = object()
@@ -37,28 +43,65 @@ FROM_SERVER: Final[MessageKinds[AnyReply]] = REPLIES | PUSHED
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Result]):
-    """A request without its id, and the function that makes a result from its replies."""
+    """A request without its id, and the function that makes a result from its replies.
+
+    One that is `repeatable` has the same effect if the server runs it twice.
+    """
 
     make: Callable[[int], AnyRequest]
     finish: Callable[[Sequence[Any]], Result]
+    repeatable: bool = False
 
 
 class Conversation:
     """The open requests, their replies, and the feeds of a client."""
 
-    def __init__(self) -> None:
+    def __init__(self, resumes: bool = True) -> None:
+        self.connected = True  # False between `disconnect` and the end of `open_session`
+        self.resumes = resumes  # whether interests outlive a connection
         self.feeds: dict[int, ChangeFeed] = {}  # by the number of the interest
         self._numbers = itertools.count()
+        self._requests: dict[int, AnyRequest] = {}
         self._replies: dict[int, list[AnyReply]] = {}
         self._complete: set[int] = set()
-        self._acknowledgements: list[str] = []
+        self._lost: set[int] = set()
+        self._acknowledgements: list[ChangeFeed] = []
+        self._resuming: dict[int, ChangeFeed] = {}  # by the number of the request
+        self._in_transaction = False  # of SQL
+        self._transaction_lost = False
 
     def ask(self, call: Call[Any]) -> tuple[int, str]:
         """Open a request; return its number and its text."""
         number = next(self._numbers)
-        text = encode(call.make(number))
-        self._replies[number] = []
-        return number, text
+        request = call.make(number)
+        if isinstance(request, SqlRequest) and self._transaction_lost:
+            self._transaction_lost = False
+            raise transaction_lost()
+        if isinstance(request, InterestRequest) and not self.resumes:
+            request = replace(request, key=None)
+        return number, self._open(number, request)
+
+    def resume(self, feed: ChangeFeed) -> tuple[int, str]:
+        """Open the request that continues a feed; return its number and its text."""
+        number = next(self._numbers)
+        # The request says how many steps are unread, so it acknowledges those that were read so far.
+        self._acknowledgements = [other for other in self._acknowledgements if other is not feed]
+        self._resuming[number] = feed
+        return number, self._open(number, feed.resumption(number))
+
+    def _open(self, number: int, request: AnyRequest) -> str:
+        text = encode(request)
+        self._requests[number], self._replies[number] = request, []
+        return text
+
+    def disconnect(self) -> None:
+        """Record that the connection is lost."""
+        self.connected = False
+        self._lost |= self._replies.keys() - self._complete
+        self._resuming.clear()
+        self._acknowledgements.clear()
+        self._transaction_lost |= self._in_transaction
+        self._in_transaction = False
 
     def receive(self, text: str | bytes) -> None:
         """Take in a message of the server."""
@@ -79,30 +122,52 @@ class Conversation:
             return  # the caller has given up
         self._replies[message.id].append(message)
         if isinstance(message, InterestedReply):  # its changes may follow immediately
-            self.feeds[message.interest] = ChangeFeed(message)
+            self._follow(message)
         if not (isinstance(message, RowsReply) and message.more):
             self._complete.add(message.id)
 
+    def _follow(self, reply: InterestedReply) -> None:
+        """Begin a feed, or continue the one that the request was about."""
+        feed, request = self._resuming.pop(reply.id, None), self._requests[reply.id]
+        if feed is None:
+            assert isinstance(request, InterestRequest)
+            self.feeds[reply.interest] = ChangeFeed(reply, request)
+        elif self.feeds.get(feed.interest) is feed:  # else the caller has ended it meanwhile
+            del self.feeds[feed.interest]
+            feed.resume(reply)
+            self.feeds[feed.interest] = feed
+
     def result(self, number: int, call: Call[Result]) -> Result | object:
-        """Return the result of a request, once, or NOT_YET; raise the error that the server replied."""
+        """Return the result of a request, once, or NOT_YET; raise the error that the server replied, or ReplyLost."""
+        if number in self._lost:
+            if isinstance(self._requests[number], SqlRequest):
+                self._transaction_lost = False  # the caller learns of it now
+            self.give_up(number)
+            raise ReplyLost(
+                "the connection was lost before the reply", hint="The request may have taken effect: look, and repeat."
+            )
         if number not in self._complete:
             return NOT_YET
-        self._complete.discard(number)
-        replies = self._replies.pop(number)
+        replies = self._replies[number]
+        self.give_up(number)
         last = replies[-1]
+        if isinstance(last, RowsReply):
+            self._in_transaction = last.in_transaction
         if isinstance(last, ErrorReply):
             raise error_of(last.failure)
         return call.finish(replies)
 
     def give_up(self, number: int) -> None:
         """Close a request; its reply will be ignored."""
+        self._requests.pop(number, None)
         self._replies.pop(number, None)
         self._complete.discard(number)
+        self._lost.discard(number)
 
     def read(self, feed: ChangeFeed) -> Step:
         """Read the next step of an answer and acknowledge it, so that the server may send one more."""
         step = feed.read()
-        self._acknowledgements.append(encode(AckRequest(feed.interest)))
+        self._acknowledgements.append(feed)
         return step
 
     def drop(self, feed: ChangeFeed) -> None:
@@ -110,6 +175,8 @@ class Conversation:
         self.feeds.pop(feed.interest, None)
 
     def outgoing(self) -> list[str]:
-        """Take the acknowledgements to send."""
-        texts, self._acknowledgements = self._acknowledgements, []
-        return texts
+        """Take the acknowledgements to send; without a connection, they wait for the next one."""
+        if not self.connected:
+            return []
+        feeds, self._acknowledgements = self._acknowledgements, []
+        return [encode(AckRequest(feed.interest, step=feed.received)) for feed in feeds]

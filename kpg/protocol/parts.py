@@ -10,6 +10,7 @@ from kpg.protocol.value_codec import EXACT
 
 Text = Annotated[str, Size(0, 4_000_000)]
 Token = Annotated[str, Size(0, 500)]
+Key = Annotated[str, Size(16, 100)]
 Language = Literal["datalog", "edn", "plan"]
 Semantics = Literal["raw", "distinct", "cardinality-one", "last-write-wins"]
 Arguments = Annotated[tuple[dict[str, Value], ...], Size(1, 1_000_000)]

@@ -51,11 +51,12 @@ class RegisteredReply(Reply):
 
 @message("interested", REPLIES)
 class InterestedReply(Reply):
-    """The number of the interest, and the columns of its rows."""
+    """The number of the interest, and the columns of its rows. `resumed`: it continues one that lost its connection."""
 
     interest: Count
     name: Name
     columns: tuple[ColumnSpec, ...]
+    resumed: bool = False
 
 
 @message("rows", REPLIES)
@@ -68,6 +69,7 @@ class RowsReply(Reply):
     more: bool = False
     cut: bool = False
     tag: str | None = None  # of an SQL statement: what was done, as `INSERT 0 1`
+    in_transaction: bool = False  # whether SQL has left a transaction open
 
 
 @message("explained", REPLIES)
@@ -99,7 +101,8 @@ class ChangesMessage:
     """Changes of an answer, consolidated. With `more`, further ones of the same step follow: apply them together.
 
     After one without `more`, the answer is complete and exact at all times below `upto`. `failed` says why the answer
-    has no value there; a later message may give it one again.
+    has no value there; a later message may give it one again. `step` numbers the steps of an interest from 1. With
+    `reset` the rows are the whole answer, and those before it are void.
     """
 
     kind: ClassVar[str]
@@ -110,6 +113,8 @@ class ChangesMessage:
     diffs: tuple[int, ...]
     more: bool = False
     failed: FailureSpec | None = None
+    step: Count = 0
+    reset: bool = False
 
 
 @message("ended", PUSHED)

@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal
 
 from kpg.protocol.definitions import MessageKinds, message
-from kpg.protocol.parts import Arguments, BlockSpec, Columns, Language, OriginSpec, Semantics, SinkSpec, Text, Token
+from kpg.protocol.parts import (
+    Arguments,
+    BlockSpec,
+    Columns,
+    Key,
+    Language,
+    OriginSpec,
+    Semantics,
+    SinkSpec,
+    Text,
+    Token,
+)
 from kpg.protocol.strict_decoder import Between, Count, Json, Name, Value
 
 REQUESTS: Final = MessageKinds["AnyRequest"]()
@@ -114,6 +125,11 @@ class InterestRequest(Request):
     `changes` that the server sends before it waits for an `ack`; changes that wait are consolidated. `granularity`
     (seconds) is the least time between two of them. A `sink` takes the output instead of this connection.
     `limits` are limits for this query alone, as in `{"step_rows": 1000000}`; so also in `query` and `sql`.
+
+    With a `key`, a secret that the client draws at random, the server holds the interest for a while when the
+    connection is lost. The same request with the same key, on a new connection, continues after `step`, the last step
+    that the client has received whole. If the server no longer holds the interest, it makes a new one, and the first
+    step is a `reset`.
     """
 
     name: Name
@@ -123,8 +139,10 @@ class InterestRequest(Request):
     granularity: Annotated[float, Between(0, 86_400)] | None = None
     log: bool = True
     sink: SinkSpec | None = None
-    credit: Annotated[int, Between(1, 1_000)] | None = None
+    credit: Annotated[int, Between(0, 1_000)] | None = None
     limits: dict[str, Value] | None = None
+    key: Key | None = None
+    step: Count = 0
 
 
 @message("add_arguments", REQUESTS)
@@ -228,11 +246,15 @@ class ShutdownRequest(Request):
 
 @message("ack", REQUESTS)
 class AckRequest:
-    """Allow more `changes` of an interest that was requested with `credit`. It has no id and no reply."""
+    """Allow more `changes` of an interest that was requested with `credit`. It has no id and no reply.
+
+    `step` is the last step that the client has received whole: it will not ask for that one again.
+    """
 
     kind: ClassVar[str]
     interest: Count
     credit: Annotated[int, Between(1, 1_000)] = 1
+    step: Count = 0
 
 
 AnyRequest = Request | AckRequest

@@ -43,16 +43,19 @@ class ChangePayload:
         """The approximate size in bytes."""
         return int(self.table.nbytes) + 16 * len(self.times)
 
-    def messages(self, max_rows: int) -> Iterator[ChangesMessage]:
-        """Yield messages of at most `max_rows` rows, all but the last with `more`."""
+    def messages(self, max_rows: int, step: int, reset: bool = False) -> Iterator[ChangesMessage]:
+        """Yield the messages of this step, of at most `max_rows` rows, all but the last with `more`."""
         if self.failed is not None:
-            yield ChangesMessage(self.interest, self.upto, (), (), (), failed=failure_of(self.failed))
+            yield ChangesMessage(
+                self.interest, self.upto, (), (), (), failed=failure_of(self.failed), step=step, reset=reset
+            )
             return
         start = 0
         for page, more in slices(self.table, max_rows):
             end = start + page.num_rows
             times, diffs = self.times[start:end], self.diffs[start:end]
-            yield ChangesMessage(self.interest, self.upto, tuple(rows_of(page)), times, diffs, more)
+            rows = tuple(rows_of(page))
+            yield ChangesMessage(self.interest, self.upto, rows, times, diffs, more, step=step, reset=reset)
             start = end
 
 
@@ -94,15 +97,19 @@ def consolidate_if_behind(changes: AnswerChanges) -> AnswerChanges:
     return replace(changes, updates=consolidate(at_last_time))
 
 
-def row_messages(
-    request: int,
-    table: pa.Table,
-    columns: tuple[ColumnSpec, ...],
-    time: int | None,
-    max_rows: int,
-    cut: bool,
-    tag: str | None = None,
-) -> Iterator[RowsReply]:
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """The rows of a query, before they are split into messages."""
+
+    table: pa.Table
+    time: int
+    cut: bool  # whether there are more rows than the limit
+    tag: str | None = None  # of an SQL statement
+    in_transaction: bool = False  # whether SQL has left a transaction open
+
+
+def row_messages(request: int, rows: QueryRows, columns: tuple[ColumnSpec, ...], max_rows: int) -> Iterator[RowsReply]:
     """Yield the replies to a query: messages of at most `max_rows` rows, all but the last with `more`."""
-    for page, more in slices(table, max_rows):
-        yield RowsReply(request, columns, tuple(rows_of(page)), time, more, cut, tag)
+    for page, more in slices(rows.table, max_rows):
+        page_rows = tuple(rows_of(page))
+        yield RowsReply(request, columns, page_rows, rows.time, more, rows.cut, rows.tag, rows.in_transaction)

@@ -116,6 +116,14 @@ class EngineThread:
         if not interest.ended:  # it may have ended while this call was queued
             self._awaiting[interest.id] = interest
 
+    def pause(self, interest: int) -> None:
+        """Take no changes of an interest before the next `take_when_changed`: its client has lost the connection."""
+        self._awaiting.pop(interest, None)
+
+    def include_writes(self, service: Service, session: Hashable) -> None:
+        """Let reads of a session include all writes so far: some may be its own, over a connection that was lost."""
+        self._requests.note_write(service.time - 1, session)
+
     def forget(self, interest: int) -> None:
         """Drop the state of an interest that has ended."""
         self._awaiting.pop(interest, None)
@@ -123,14 +131,20 @@ class EngineThread:
         self._served.discard(interest)
 
     def take(self, interest: Interest) -> ChangePayload:
-        """Take the unread changes of an interest, and record what its client was sent.
+        """Take the unread changes of an interest, record what its client was sent, and count it in its budget.
 
-        Changes delayed to the end of an interval are included, so that `upto` is correct.
+        Changes delayed to the end of an interval are included, so that `upto` is correct. Raise Closed if the client
+        disconnects while this waits for the answer; nothing was taken then.
         """
         interest.release_delayed()
         payload = take_payload(interest)
+        if isinstance(payload.failed, Closed):
+            raise payload.failed
         self._served.add(interest.id)
         (self._failed.discard if payload.failed is None else self._failed.add)(interest.id)
+        budget = self._budget_of(payload.owner)
+        if budget is not None:
+            budget.add(payload.nbytes)
         return payload
 
     def _serve(self, make: Callable[[], Service], opened: Future[None]) -> None:
@@ -214,9 +228,8 @@ class EngineThread:
             if budget is not None and budget.is_full:
                 continue  # the client is slow: its changes wait, consolidated
             del self._awaiting[interest.id]
-            payloads.append(self.take(interest))
-            if budget is not None:
-                budget.add(payloads[-1].nbytes)
+            with suppress(Closed):
+                payloads.append(self.take(interest))
         if payloads:
             self._deliver(payloads)
 

@@ -27,11 +27,11 @@ class FlowControl:
         """Whether changes may be taken now."""
         return not self.queued and (self.credit is None or self.credit > 0)
 
-    def mark_queued(self) -> None:
-        """Record that changes were taken and are queued for sending."""
+    def mark_queued(self, steps: int = 1) -> None:
+        """Record that steps were taken and are queued for sending."""
         self.queued = True
         if self.credit is not None:
-            self.credit -= 1
+            self.credit -= steps
 
     def mark_sent(self) -> None:
         """Record that the queued changes were sent."""

@@ -33,8 +33,10 @@ from kpg.protocol.replies import RowsReply
 from kpg.protocol.requests import QueryRequest
 from kpg.protocol.strict_decoder import build
 from kpg.protocol.table_messages import columns_of
-from kpg.server.hub import Hub, as_reply
-from kpg.server.request_handlers import QueryRows, last_time
+from kpg.server.change_payload import QueryRows
+from kpg.server.client_connection import as_reply
+from kpg.server.hub import Hub
+from kpg.server.request_handlers import last_time
 from kpg.server.tokens import TokenHolder
 
 STATUS_CODES: tuple[tuple[type[KpgError], int], ...] = (

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 from kpg.errors import InputError, Unavailable
 from kpg.protocol.message_codec import encode
+from kpg.server.client_connection import ClientConnection
 from kpg.server.http_endpoints import respond
-from kpg.server.hub import ClientConnection, Hub
+from kpg.server.hub import Hub
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from websockets.http11 import Response as HttpResponse
 
 GOING_AWAY, TRY_LATER = 1001, 1013  # close codes of WebSocket
+DELIBERATE = (1000, 1001)  # close codes of a client that will not come back
 PING_INTERVAL_SECONDS = 20.0
 PING_TIMEOUT_SECONDS = 60.0  # a busy client answers late; a dead one is dropped after this
 CLOSE_TIMEOUT_SECONDS = 2.0
@@ -147,7 +149,7 @@ class Listener:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the other may then wait forever
         finally:
-            client.close()
+            client.close(lost=socket.close_code not in DELIBERATE)
             for task in tasks:
                 task.cancel()
             for result in await asyncio.gather(*tasks, return_exceptions=True):

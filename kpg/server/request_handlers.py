@@ -14,12 +14,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pyarrow as pa
-
 from kpg.errors import InputError, NotAuthorised, SchemaMismatch, UndefinedName
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.value_expressions import column_type
-from kpg.server.change_payload import ChangePayload
+from kpg.server.change_payload import ChangePayload, QueryRows
 from kpg.service import Change, Interest, Service
 from kpg.service.relation_declarations import is_attribute
 
@@ -39,16 +37,6 @@ class RequestContext:
     owner: int  # the session; 0 for HTTP
     max_rows: int  # of an answer to a query
     holder: TokenHolder
-
-
-@dataclass(frozen=True, slots=True)
-class QueryRows:
-    """The rows of a query, before they are split into messages."""
-
-    table: pa.Table
-    time: int
-    cut: bool  # whether there are more rows than the limit
-    tag: str | None = None  # of an SQL statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +236,8 @@ def execute_sql(context: RequestContext, request: requests.SqlRequest) -> QueryR
     table = result.table.rename_columns(distinct_names(result.table.column_names))
     if len(result) > limit:  # Arrow would give a table without columns as many rows as the slice is long
         table = table.slice(0, limit)
-    return QueryRows(table, context.service.time - 1, len(result) > limit, result.tag)
+    in_transaction = context.service.in_transaction(context.owner)
+    return QueryRows(table, context.service.time - 1, len(result) > limit, result.tag, in_transaction)
 
 
 def distinct_names(names: list[str]) -> list[str]:

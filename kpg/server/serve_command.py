@@ -98,6 +98,8 @@ LIMITS = (
     ("rows", "N", "rows of one answer (1000000)"),
     ("rounds", "N", "rounds of one recursion (1000)"),
     ("pending", "N", "requests without a reply (64)"),
+    ("hold-seconds", "N", "for which the interests of a lost connection wait for their client (60)"),
+    ("hold-bytes", "BYTES", "steps that one session has not acknowledged, and changes while it is lost (67108864)"),
     ("waiting-bytes", "BYTES", "rows on their way to one client (67108864)"),
     ("copy-bytes", "BYTES", "rows that one COPY … FROM STDIN sends (4294967296)"),
     ("product-rows", "N", "estimated rows of a product of two large collections (10000000)"),

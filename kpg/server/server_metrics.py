@@ -13,7 +13,9 @@ from kpg.observe.metrics import Labels, Metric, MetricFamily
 
 SERVER_FAMILIES: dict[str, MetricFamily] = {
     "kpg_sessions": MetricFamily("gauge", "Connected clients."),
+    "kpg_lost_sessions": MetricFamily("gauge", "Sessions that lost their connection, with interests that wait."),
     "kpg_sessions_total": MetricFamily("counter", "Clients that have connected."),
+    "kpg_resumed_total": MetricFamily("counter", "Interests that a new connection has continued."),
     "kpg_requests_total": MetricFamily("counter", "Requests by type and outcome: ok, or the class of the error."),
     "kpg_request_seconds_total": MetricFamily("counter", "Time between request and reply, by type."),
     "kpg_messages_sent_total": MetricFamily("counter", "Messages sent."),

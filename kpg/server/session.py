@@ -71,7 +71,15 @@ class CloseConnection:
     reason: str
 
 
-Action = SendMessage | RunRequest | AllowChanges | CloseConnection
+@dataclass(frozen=True, slots=True)
+class ForgetSteps:
+    """Forget the steps of an interest up to this one: the client has received them."""
+
+    interest: int
+    step: int
+
+
+Action = SendMessage | RunRequest | AllowChanges | ForgetSteps | CloseConnection
 
 
 class Session:
@@ -189,7 +197,8 @@ class Session:
             return []
         was_open = flow.is_open()
         flow.add_credit(request.credit)
-        return [AllowChanges(request.interest)] if flow.is_open() and not was_open else []
+        received: list[Action] = [ForgetSteps(request.interest, request.step)] if request.step else []
+        return [*received, AllowChanges(request.interest)] if flow.is_open() and not was_open else received
 
     # Results of the engine
 
@@ -211,14 +220,14 @@ class Session:
         return [SendMessage(result)]
 
     def add_interest(self, request: InterestRequest, interest: int, followed: bool) -> list[Action]:
-        """Record a new interest; unless a sink reads it, allow its changes."""
+        """Record a new interest; unless a sink reads it or it has no credit, allow its changes."""
         self.flows[interest] = FlowControl(request.credit)
-        return [AllowChanges(interest)] if followed and self.state == "open" else []
+        return [AllowChanges(interest)] if followed and self.state == "open" and self.flows[interest].is_open() else []
 
-    def mark_queued(self, interest: int) -> None:
-        """Record that changes of an interest are queued for sending."""
+    def mark_queued(self, interest: int, steps: int = 1) -> None:
+        """Record that steps of an interest are queued for sending."""
         if interest in self.flows:
-            self.flows[interest].mark_queued()
+            self.flows[interest].mark_queued(steps)
 
     def mark_sent(self, interest: int) -> list[Action]:
         """Record that the changes of an interest were sent; allow more if there is credit."""

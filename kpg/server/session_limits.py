@@ -27,6 +27,8 @@ class SessionLimits:
     copy_bytes: int = 4 << 30  # that one COPY … FROM STDIN may send, over PostgreSQL's protocol
     wait_seconds: float = 30.0  # of a read as of a time that is not complete
     greeting_seconds: float = 10.0  # between connection and hello
+    hold_seconds: float = 60.0  # for which the interests of a lost connection wait for their client
+    hold_bytes: int = 64 << 20  # of steps that a session has not acknowledged, and of the changes of a lost one
 
     def as_numbers(self) -> dict[str, float]:
         """Return the limits by name, as `welcome` sends them."""

@@ -80,9 +80,7 @@ class InterestRegistry:
         """End an interest; does nothing if it has ended already."""
         if self.interests.pop(interest.id, None) is None:
             return
-        self._by_owner[interest.owner].discard(interest.id)
-        if not self._by_owner[interest.owner]:
-            del self._by_owner[interest.owner]
+        self._leave_owner(interest)
         dataflow = self._dataflows.pop(interest.id)
         drain = self._drains.pop(interest.id, None)
         if drain is not None:
@@ -93,6 +91,18 @@ class InterestRegistry:
         dataflow.leave(interest)
         self.answers.forget_unused()
         self.tenants.forget_unused()
+
+    def change_owner(self, interest: Interest, owner: Any) -> None:
+        """Make an interest that of another owner; does nothing if it has ended."""
+        if interest.id in self.interests:
+            self._leave_owner(interest)
+            self._by_owner[owner].add(interest.id)
+            interest.owner = owner
+
+    def _leave_owner(self, interest: Interest) -> None:
+        self._by_owner[interest.owner].discard(interest.id)
+        if not self._by_owner[interest.owner]:
+            del self._by_owner[interest.owner]
 
     def of_owner(self, owner: Any) -> list[Interest]:
         """Return the interests of an owner."""

@@ -265,6 +265,10 @@ class Service:
         self._system.update()
         return result
 
+    def in_transaction(self, owner: Any) -> bool:
+        """Whether a client has an open transaction of SQL."""
+        return self.sql.in_transaction(owner)
+
     def unregister(self, name: str) -> None:
         """Remove the text that defines a rule; raise while an interest or another rule reads it."""
         self.grants.require_owner(name)
@@ -351,6 +355,10 @@ class Service:
     def uninterest(self, interest: Interest) -> None:
         """End an interest; the last one drops the dataflow. Repeating it has no effect."""
         self._registry.remove(interest)
+
+    def change_owner(self, interest: Interest, owner: Any) -> None:
+        """Make an interest that of another owner, which then counts it among its own."""
+        self._registry.change_owner(interest, owner)
 
     def drop_owner(self, owner: Any) -> None:
         """End all interests of an owner."""

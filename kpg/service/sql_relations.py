@@ -118,6 +118,11 @@ class SqlRelations:
         relation = self._catalog.relations.get(name)
         return relation is not None and not isinstance(relation, SqlRelation)
 
+    def in_transaction(self, owner: Any) -> bool:
+        """Whether the session of a client has an open transaction."""
+        session = self._sessions.get(owner)
+        return session is not None and session.transaction is not None
+
     def drop_owner(self, owner: Any) -> None:
         """End the session of a client; an open transaction is rolled back."""
         session = self._sessions.pop(owner, None)

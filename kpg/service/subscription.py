@@ -166,6 +166,11 @@ class Interest:
         return self._unread_rows
 
     @property
+    def unread_bytes(self) -> int:
+        """The approximate memory of the unread changes."""
+        return self.waiting * (self._lanes + 2) * np.dtype(np.int64).itemsize  # two more: time and diff
+
+    @property
     def due_in(self) -> float | None:
         """The seconds until delayed changes can be taken; None if there are none."""
         return None

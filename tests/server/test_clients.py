@@ -233,7 +233,7 @@ def test_a_server_that_is_not_there_and_one_that_goes_are_unreachable():
         kpg.connect("ws://127.0.0.1:1")
     assert caught.value.hint == "Check that kpg serve is running there."
     with served() as server:
-        db = kpg.connect(server.url, token=USER)
+        db = kpg.connect(server.url, token=USER, reconnect=0)
     with pytest.raises(kpg.Unreachable) as caught:
         db.ping()
     assert "the server is shutting down" in str(caught.value)

@@ -44,7 +44,7 @@ def first_address(server) -> str:
 def test_a_signal_ends_the_server_in_order(number, tmp_path):
     """Connections are closed, acknowledged transactions are on disk, the exit status is 0."""
     with process(str(tmp_path / "db")) as (server, url):
-        db = kpg.connect(url, token=TOKEN)
+        db = kpg.connect(url, token=TOKEN, reconnect=0)
         db.create_relation("edge", {"x": int})
         db.register("twice(y) :- edge(x), y = x * 2.")
         db.insert("edge", [(7,)])

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from websockets.sync.client import ClientConnection, connect
 
 import kpg
+from kpg.server.client_connection import ClientConnection as ServedClient
 from kpg.server.flow_control import SendBudget
-from kpg.server.hub import ClientConnection as ServedClient
 from kpg.server.running_server import RunningServer
 from kpg.server.session_limits import SessionLimits
 from tests.server.serving import USER, served
