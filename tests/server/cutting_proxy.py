@@ -17,6 +17,7 @@ class CuttingProxy:
     def __init__(self, url: str, seed: int = 0) -> None:
         self.longest: int | None = None
         self.cuts = 0
+        self._extra = 0  # bytes that the next connection may carry beyond its share
         self.accepts = True
         self._target = int(url.rsplit(":", 1)[1])
         self._chance = random.Random(seed)
@@ -40,6 +41,10 @@ class CuttingProxy:
         """Cut all connections now, and each new one after at most so many bytes."""
         self.longest = longest
         self.cut()
+
+    def cut_later(self, longest: int) -> None:
+        """Let the first connection carry 1,000 bytes more than others, so that it opens."""
+        self.longest, self._extra = longest, 1_000
 
     def cut_at_next_byte(self) -> None:
         """Cut each connection after the first byte of what it carries next."""
@@ -75,6 +80,8 @@ class CuttingProxy:
         pair = {writer, far_writer}
         self._writers |= pair
         left = [10**15 if self.longest is None else self._chance.randrange(1, self.longest)]
+        left[0] += self._extra
+        self._extra = 0
         self._left.append(left)
         await asyncio.gather(self._pump(reader, far_writer, pair, left), self._pump(far_reader, writer, pair, left))
 
