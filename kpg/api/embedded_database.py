@@ -42,6 +42,7 @@ from kpg.api.usage_guard import UsageGuard
 from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
+from kpg.dataflow.direct_run import MAX_DIRECT_ROWS
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.worker import Worker
 from kpg.errors import Closed, TimeTooEarly, Unavailable, UndefinedName, WrongThread
@@ -172,9 +173,9 @@ class EmbeddedDatabase(Database):
             for insert in tuple(self.closing):
                 insert()
         busy, now = bool(self.pending), self.time
-        self.push_to(time, origins)
         self.outputs.release_abandoned()
         at_once = wait and self.completion.requests is None
+        self.push_to(time, origins, directly=at_once)
         if at_once:
             self.worker.run()
         if self.durable is not None:
@@ -195,19 +196,27 @@ class EmbeddedDatabase(Database):
             output.notify()
         self.notify_followers()
 
-    def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = ()) -> None:
-        """Log the pending rows, pass them to the dataflows and move the clock, without doing any of the work."""
+    def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = (), directly: bool = False) -> None:
+        """Log the pending rows, pass them to the dataflows and move the clock, without doing any of the work.
+
+        With `directly`, the caller must run the worker next; few rows then need no progress counts.
+        """
         self.check()
         frontier = self._frontier_ahead(time)
         if self.durable is not None:
             self.durable.write(self, frontier, origins)
-        self.move_clock(frontier)
+        self.move_clock(frontier, directly)
 
-    def move_clock(self, frontier: Frontier) -> None:
+    def move_clock(self, frontier: Frontier, directly: bool = False) -> None:
         """Pass the pending rows, which are logged already if the db is durable, to the dataflows; move the clock."""
         if self.recorder is not None:
             self.recorder.publish()  # after the log was written: events of the engine are not durable
-        for name in tuple(self.pending):
+        names = tuple(self.pending)
+        if directly and frontier and frontier != self.time and self.pending.are_few(MAX_DIRECT_ROWS, self.time):
+            for name in names:
+                self.inputs[name].prepare()  # may install the arrangement
+            self.worker.direct.begin()
+        for name in names:
             self.inputs[name].flush()
         self.worker.advance_to(frontier)
         if not frontier:

@@ -27,6 +27,8 @@ from kpg.columns.upserts import last_row_of_each_key
 from kpg.errors import BadPlan, Closed, InUse, SchemaMismatch, TimeTooEarly
 from kpg.plan.nodes import RelationNode, StreamNode
 
+INSERTED = constant((1,))  # the diffs of inserted rows
+
 
 class EncodingInput(Input):
     """An input that encodes rows and passes them on."""
@@ -112,8 +114,9 @@ class EncodingInput(Input):
         return encode(self.schema, rows, self.db.symbols)
 
     def _take(self, data: Ints, diff: int) -> None:
-        mass = abs(diff) * data.shape[1]
-        self.take_lanes(Updates(data, constant(self.db.time.elements[0]), constant((diff,)), known_mass=mass))
+        n = data.shape[1]
+        times, diffs = constant(self.db.time.elements[0]), INSERTED if diff == 1 else constant((diff,))
+        self.take_lanes(Updates(data, times, diffs, consolidated=n == 1, known_mass=abs(diff) * n))
 
     def _times(self, time: Any, n: int) -> Ints:
         """Return one time for all rows, or one for each: int64[coordinates, 1 or n]."""

@@ -38,8 +38,10 @@ class PendingRows:
         """Accept rows of an input."""
         self._updates.setdefault(name, []).append(updates)
         times = updates.times
-        latest = times[:, 0] if times.shape[1] == 1 else times.max(axis=1)
-        self._latest[name] = join(self._latest.get(name, self._start), tuple(latest.tolist()))
+        latest: Time = tuple((times[:, 0] if times.shape[1] == 1 else times.max(axis=1)).tolist())
+        known = self._latest.get(name)
+        if known != latest:
+            self._latest[name] = latest if known is None else join(known, latest)
 
     def of(self, name: str) -> list[Updates]:
         """Return the pending rows of an input."""
@@ -48,6 +50,16 @@ class PendingRows:
     def latest(self, name: str) -> Time:
         """Return the join of all times at which an input ever had rows."""
         return self._latest.get(name, self._start)
+
+    def are_few(self, limit: int, time: Frontier) -> bool:
+        """Return whether all pending rows are at the open time and not more than `limit`."""
+        rows, elements = 0, time.elements
+        for name, parts in self._updates.items():
+            if (self._latest[name],) != elements:
+                return False
+            for updates in parts:
+                rows += updates.data.shape[1]
+        return rows <= limit
 
     def take(self, name: str) -> list[Updates]:
         """Return the pending rows of an input, which become part of the open epoch."""

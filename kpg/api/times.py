@@ -13,6 +13,8 @@ LAST = 2**62  # every time is before it, so that adding to a coordinate cannot o
 
 def as_time(time: int | Time, coordinates: int) -> Time:
     """Return a time as its coordinates; raise if it has another number of them, or values out of range."""
+    if type(time) is int and coordinates == 1 and 0 <= time < LAST:
+        return (time,)
     values = tuple(time) if isinstance(time, (tuple, list)) else (time,)
     in_range = all(isinstance(value, (int, np.integer)) and 0 <= value < LAST for value in values)
     if len(values) != coordinates or not in_range:

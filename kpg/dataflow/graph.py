@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, least
-from kpg.dataflow.channel import Channel, LocalPact, Pact
+from kpg.dataflow.channel import Channel, FollowPact, LocalPact, Pact
 from kpg.dataflow.operator import Message, Operator, Times
 from kpg.dataflow.usage import DataflowUsage
 from kpg.errors import KpgError
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from kpg.dataflow.fair_shares import ReadyOperator
     from kpg.dataflow.pausable_step import PausableStep
     from kpg.dataflow.worker import Worker
+
+
+MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class Dataflow:
         self.failure: KpgError | None = None
         self.dropped = False
         self.readers: list[Dataflow] = []  # the dataflows that import from this one
+        self.imports: list[Dataflow] = []  # the dataflows that this one imports from
+        self.runs_directly = False  # whether epochs of few rows need no progress counts: see kpg.dataflow.direct_run
         self.ready: list[ReadyOperator] = []  # a heap of its operators, while the worker runs in slices
         self.paused_step: PausableStep | None = None
         self.used_seconds = 0.0  # on the scale of kpg.dataflow.fair_shares
@@ -152,6 +157,9 @@ class Dataflow:
     def start(self) -> None:
         """Complete the dataflow: check its cycles, deliver messages fed so far, and let operators follow frontiers."""
         self.reachability.check_cycles()
+        for operator in self.operators:
+            operator.order = self.order * MAX_OPERATORS + operator.index
+        self._set_direct()
         fed_early, self._fed_early = self._fed_early or [], None
         for operator, message in fed_early:
             self.feed(operator, message)
@@ -161,6 +169,15 @@ class Dataflow:
             operator.follow_frontiers()
         if self.events is not None:
             self.log_structure()
+
+    def _set_direct(self) -> None:
+        """Let messages skip progress counts in a direct run, if no loop can send to this dataflow."""
+        depths = {operator.depth for operator in self.operators}
+        self.runs_directly = depths <= {1} and all(dataflow.runs_directly for dataflow in self.imports)
+        if self.runs_directly and self.worker.peers == 1:
+            for channel in self.channels:
+                if not isinstance(channel.pact, FollowPact):
+                    channel.direct = self.worker.direct
 
     def set_events(self, events: Events | None) -> None:
         """Log events from now on, beginning with the present structure; None stops logging."""

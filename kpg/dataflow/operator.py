@@ -47,6 +47,7 @@ class Operator(ABC):
 
     dataflow: Dataflow
     index: int
+    order: int  # of all operators of the worker: after those it reads, except in loops
     entity: int  # its number in events: see kpg.events
     depth: int
     input_locations: list[int]
@@ -132,6 +133,9 @@ class Operator(ABC):
         if times == self.held:
             return
         self._check(times)
+        direct = self.dataflow.worker.direct
+        if direct.active:
+            direct.end()
         update = self.dataflow.tracker.update
         for time in times:
             update(self.output_location, time, 1)
@@ -173,6 +177,26 @@ class Operator(ABC):
         again = self.step(inputs)
         self._current, self._taken = [], []
         return again
+
+    def set_usable(self, times: list[Time]) -> None:
+        """Allow the next step to send and hold at these times; for messages that were not counted."""
+        self._current = times
+
+    def step_queued(self) -> bool:
+        """Do one step with messages that were not counted. Return whether to step again."""
+        inputs = self.queues
+        self.queues = [[] for _ in inputs]
+        again = self.step(inputs)
+        self._current = []
+        return again
+
+    def count_queued(self) -> None:
+        """Count the queued messages, which were not counted when they were sent."""
+        update = self.dataflow.tracker.update
+        for location, messages in zip(self.input_locations, self.queues, strict=True):
+            for message in messages:
+                for time in message.times:
+                    update(location, time, 1)
 
     def give_messages_back(self) -> None:
         """Count the messages of this step as unread: the step pauses, and no frontier may pass them."""

@@ -20,6 +20,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.memory_budget import Check, budget
 from kpg.dataflow.clock import Clock
+from kpg.dataflow.direct_run import DirectRun
 from kpg.dataflow.fair_shares import ReadyOperator
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
@@ -31,7 +32,6 @@ from kpg.events import Events
 from kpg.progress.tracker import Tracker
 
 CLOCK = -1  # stands for the clock where progress frames name a dataflow
-MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
 LATER = 1 << 40  # added to the order of an operator that asks for another step, so that it runs after all others
 
 
@@ -54,6 +54,7 @@ class Worker:
         self.current: Operator | None = None  # the operator that is being stepped
         self.cleanup_due = False  # an input was closed, and operators have not released unneeded state yet
         self._ready: list[ReadyOperator] = []
+        self.direct = DirectRun(self)
         self._slices = SlicedRun(self)
         self._recoveries: list[Callable[[], None]] = []  # of dataflows that have failed
         self._idle_queue: deque[Operator] = deque()
@@ -111,7 +112,7 @@ class Worker:
         """Schedule an operator; with `later`, after all that are scheduled now."""
         if not operator.scheduled:
             operator.scheduled = True
-            order = operator.dataflow.order * MAX_OPERATORS + operator.index + (LATER if later else 0)
+            order = operator.order + (LATER if later else 0)
             heapq.heappush(self._ready, (order, id(operator), operator))
 
     def take_ready(self) -> list[ReadyOperator]:
@@ -175,6 +176,8 @@ class Worker:
     def _run_until_idle(self) -> None:
         if self._slices.shares:
             self._slices.finish()
+        if self.direct.active:
+            self.direct.run()
         while self._ready or self.exchange() | self.wake():
             while self._ready:
                 self._run(heapq.heappop(self._ready)[2])

@@ -20,8 +20,9 @@ from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.events import Events, TraceEvents
+from kpg.operators.key_routes import Key, KeyRoutes
 from kpg.operators.payload import Batches
-from kpg.operators.sealed_input import hold_pending, seal
+from kpg.operators.sealed_input import complete_updates, hold_pending, seal
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import Batcher
 from kpg.trace.description import Description
@@ -58,7 +59,34 @@ class Publisher(Operator):
         super().__init__(name)
         self.spine = weakref.ref(spine)
         self.upper = spine.upper
-        self.importers: list[Operator] = []
+        self.routes = KeyRoutes(spine.key_lanes)
+        self._unrouted: list[Operator] = []  # the importers that are fed every batch
+
+    @property
+    def importers(self) -> list[Operator]:
+        """The sources of the dataflows that import the arrangement."""
+        return [*self._unrouted, *self.routes]
+
+    def add_importer(self, importer: Operator) -> None:
+        """Feed a source with all batches from now on."""
+        self._unrouted.append(importer)
+
+    def remove_importer(self, importer: Operator) -> None:
+        """Feed a source no more."""
+        if importer in self.routes:
+            self.routes.remove(importer)
+        else:
+            self._unrouted.remove(importer)
+
+    def route(self, importer: Operator, keys: set[Key]) -> bool:
+        """Feed a source only with batches that have one of its registered keys. Return False if these are many."""
+        is_new = importer not in self.routes
+        is_routed = self.routes.add(importer, keys)
+        if is_new and is_routed:
+            self._unrouted.remove(importer)
+        elif not is_new and not is_routed:
+            self._unrouted.append(importer)
+        return is_routed
 
     def publish(self, batch: Batch, times: tuple[tuple[int, ...], ...]) -> None:
         """Send a new batch, feed it to importers, and insert it into the trace."""
@@ -66,11 +94,20 @@ class Publisher(Operator):
         if times:
             payload: Batches = (batch,)
             self.send(payload, times)
-            for importer in self.importers:
-                importer.dataflow.feed(importer, Message(times, payload))
+            message = Message(times, payload)
+            for importer in self._unrouted:
+                importer.dataflow.feed(importer, message)
+            if self.routes:
+                for importer in self.routes.targets(batch):
+                    importer.dataflow.feed(importer, message)
         spine = self.spine()
         if spine is not None:  # after sending: the insert may compact, and progress must have counted the batch
-            spine.insert(batch)
+            direct = self.dataflow.worker.direct
+            if spine.append(batch):
+                if direct.active:
+                    direct.defer(spine.merge_due)
+                else:
+                    spine.merge_due()
             if not self.in_idle_queue:
                 self.dataflow.worker.queue_idle_work(self)
 
@@ -115,6 +152,13 @@ class Arrange(Publisher):
         self.batcher = Batcher(spine.lanes, spine.depth, spine.width)
 
     def step(self, inputs: Inputs) -> bool:
+        worker, messages = self.dataflow.worker, inputs[0]
+        if worker.direct.active and len(messages) == 1 and not self.batcher.rows:
+            updates = complete_updates(messages[0])
+            if updates is not None:
+                description = Description(self.upper, worker.clock.frontier, self.start)
+                self.publish(Batch(updates, self.key_lanes, description), messages[0].times)
+                return False
         sealed = seal(self, self.batcher, inputs[0], unsorted=True)
         if sealed is not None:
             description = Description(self.upper, sealed.upper, self.start)

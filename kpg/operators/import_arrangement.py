@@ -40,14 +40,17 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
     assert len(since) == 1, f"{name} can be imported as of one time only, not {since}"
     if history:
         dataflow.feed(source, Message(since.elements, tuple(history)))
-    publisher.importers.append(source)
+    source.publisher = publisher
+    publisher.add_importer(source)
     if dataflow.events is not None:
         dataflow.events.built.append(Imports(source.entity, publisher.entity))
     publisher.dataflow.readers.append(dataflow)
+    dataflow.imports.append(publisher.dataflow)
 
     def unregister() -> None:
-        publisher.importers.remove(source)
+        publisher.remove_importer(source)
         publisher.dataflow.readers.remove(dataflow)
+        dataflow.imports.remove(publisher.dataflow)
 
     dataflow.on_drop.append(unregister)
     own = handle.clone(f"building {dataflow.name}")

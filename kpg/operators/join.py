@@ -8,6 +8,9 @@ already hold later batches, and no merge may cross the acknowledged upper, so ea
 The since of each handle is the frontier of the *other* input: no later batch there needs earlier times. When
 the other input closes, the handle is released.
 
+If one side has few keys and the other is the import of a large arrangement, the join receives only the batches with
+these keys (kpg.operators.routed_input).
+
 The pairs are produced in slices (kpg.operators.deferred_work), so a huge output neither blocks the worker nor fills
 memory before operators downstream have reduced it.
 Cost: for each new batch, linear in the smaller of the two sides, plus the output (kpg.trace.match_batches). A large
@@ -24,9 +27,10 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.updates import Ints, Updates
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
-from kpg.dataflow.operator import Inputs, Operator, Times
+from kpg.dataflow.operator import Inputs, Message, Operator, Times
 from kpg.operators.arrange import Arranged
 from kpg.operators.deferred_work import DeferredWork
+from kpg.operators.routed_input import RoutedInput, routed_inputs
 from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
 from kpg.trace.match_batches import Match
@@ -44,26 +48,52 @@ class Join(Operator):
         self.projection = projection
         self.sides = (TraceInput(left, f"{name} (left)"), TraceInput(right, f"{name} (right)"))
         self.deferred: DeferredWork[Match | Seek] = DeferredWork()
+        self._arranged: tuple[Arranged, Arranged] | None = (left, right)  # until the dataflow is complete
+        self._candidates: list[RoutedInput] = []  # sides that may be routed
+        self._routed: RoutedInput | None = None
 
     def follow_frontiers(self) -> None:
         """Tie the since of each trace to the frontier of the other input."""
         for index, side in enumerate(self.sides):
             if side.handle is not None:
                 side.handle.follow(partial(self._since, 1 - index, side.trace_depth))
+        if self._arranged is not None:
+            self._candidates = routed_inputs(self, self._arranged, self.sides)
+            self._arranged = None
 
     def _since(self, other: int, depth: int) -> Frontier:
         return self.frontier(other).truncate(depth)
 
     def step(self, inputs: Inputs) -> bool:
-        for index, messages in enumerate(inputs):
-            for message in messages:
-                for batch in message.payload:
-                    self._match(index, batch, message.times)
-                if message.payload:
-                    self.sides[index].acknowledge(message.payload[-1].upper)
+        if self._candidates:
+            self._candidates = [side for side in self._candidates if side.begin_step(inputs)]
+        routed = self._routed
+        if routed is None:
+            self._match_all(0, inputs[0])
+            self._match_all(1, inputs[1])
+        else:
+            self._match_all(routed.index, inputs[routed.index])
+            routed.acknowledge()
+            if not self._candidates:
+                routed.stop()
+                self._routed = None
+            self._match_all(1 - routed.index, inputs[1 - routed.index])
+        for side in self._candidates:
+            side.end_step()
+            if side.is_routed:
+                self._candidates, self._routed = [side], side
+                break
         self.deferred.send_slice(next_pairs, self.send)
         self.hold(self.deferred.times())
         return bool(self.deferred)
+
+    def _match_all(self, index: int, messages: list[Message]) -> None:
+        """Match the batches of one input, and acknowledge them."""
+        for message in messages:
+            for batch in message.payload:
+                self._match(index, batch, message.times)
+            if message.payload:
+                self.sides[index].acknowledge(message.payload[-1].upper)
 
     def _match(self, index: int, batch: Batch, times: Times) -> None:
         if not len(batch):

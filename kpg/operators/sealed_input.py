@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kpg.algebra.frontier import Frontier
+from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates
+from kpg.dataflow.direct_run import MAX_DIRECT_ROWS
 from kpg.dataflow.operator import Message, Operator, Times
 from kpg.operators.payload import Payload
 from kpg.trace.batcher import Batcher
@@ -45,6 +47,19 @@ def seal(operator: Operator, batcher: Batcher, messages: list[Message], unsorted
         return SealedInput(load, frontier, ready)
     updates = batcher.seal(frontier)
     return SealedInput(updates, frontier, ready) if len(updates) else None
+
+
+def complete_updates(message: Message) -> Updates | None:
+    """Return the updates of the only message of an epoch, sorted and consolidated, if all are at its time."""
+    updates = message.payload
+    if not isinstance(updates, Updates) or updates.times.shape[1] > 1 or len(message.times) > 1:
+        return None
+    n = updates.data.shape[1]
+    if n == 0 or n > MAX_DIRECT_ROWS or int(updates.times[0, 0]) != message.times[0][0]:
+        return None
+    if not (updates.consolidated and updates.data.flags.c_contiguous):
+        updates = consolidate(updates)
+    return updates if updates.data.shape[1] else None
 
 
 def hold_pending(operator: Operator, batcher: Batcher) -> None:

@@ -13,5 +13,7 @@ from kpg.dataflow.operator import Inputs, Operator
 class Source(Operator):
     """The input operator of a relation, and the head of an imported arrangement."""
 
+    publisher: Operator | None = None  # of an imported arrangement
+
     def step(self, inputs: Inputs) -> bool:
         raise AssertionError("a source is never stepped")

@@ -16,16 +16,18 @@ import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.consolidation import consolidate_all, shrink_block
+from kpg.columns.exact_diffs import MAX_MASS, mass
 from kpg.columns.exact_sums import COUNT_ONLY, LaneKinds
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.pause_points import aside
-from kpg.columns.updates import Ints, Updates, concatenate
+from kpg.columns.updates import Ints, Updates, concatenate, trim
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator, Times
 from kpg.errors import BadPlan
 from kpg.kernels.one_pass_corrections import PRESENCE, SUMS
 from kpg.kernels.single_time import single_time_changes
+from kpg.kernels.sweep_few import sweep_few
 from kpg.kernels.sweep_totals import sums_changes_of_batch
 from kpg.operators.arrange import Arranged
 from kpg.operators.corrections import sweep_presence, sweep_sums
@@ -42,6 +44,7 @@ from kpg.trace.key_history import accumulate_in_64_bits, distinct_keys
 __all__ = ["PRESENCE", "SUMS", "Sweep", "SweepReduce", "sweep_reduce"]
 
 START = Frontier.start(1)
+FEW_ROWS = 128  # a batch that is corrected in one call, in memory that is not given back
 ROWS_ARE_KEYS = np.empty(0, np.int64)  # given to a kernel instead of offsets if each row has a key of its own
 
 
@@ -78,6 +81,15 @@ class Sweep:
         data, diffs = allocate_block(key_lanes + values, most), np.empty((1, most), np.int64)
         n = single_time_changes(self.kind, self.at_least, keys, offsets, updates.diffs, old, data, diffs)
         return Updates(release_unused(data, n), updates.times, shrink_block(diffs, n), known_mass=n)  # diffs are ±1
+
+    def of_few(self, updates: Updates, key_lanes: int, table: Ints, batches: int) -> Updates:
+        """Return the same for few updates, given a table that begins with the batches before."""
+        data = updates.data
+        keys, offsets = (data, ROWS_ARE_KEYS) if data.shape[0] == key_lanes else distinct_keys(updates, key_lanes)
+        values, most = (updates.diffs.shape[0], 2 * keys.shape[1]) if self.kind == SUMS else (0, keys.shape[1])
+        out, diffs = np.empty((key_lanes + values, most), np.int64), np.empty((1, most), np.int64)
+        n = sweep_few(self.kind, self.at_least, table, batches, keys, offsets, updates.diffs, out, diffs)
+        return Updates(trim(out, n), updates.times, trim(diffs, n), known_mass=n)
 
     def over_times(self, updates: Updates, key_lanes: int, before: Batches) -> Updates:
         """Return the corrections for updates at several times."""
@@ -145,6 +157,9 @@ class SweepReduce(Operator):
 
     def _correct(self, message: Message) -> Updates:
         """Return the corrections when the batches of a message follow the acknowledged ones."""
+        corrected = self._correct_few(message.payload)
+        if corrected is not None:
+            return corrected
         before, parts = self.input.batches(), []
         exact = may_leave_64_bits(before + message.payload)
         correct = self.sweep.correct_exactly if exact else self.sweep.correct
@@ -157,6 +172,16 @@ class SweepReduce(Operator):
         if exact and self.unfit is not None:
             return self._report_unfit(self.unfit, corrected, message.times)
         return corrected
+
+    def _correct_few(self, batches: Batches) -> Updates | None:
+        """Return the corrections for one batch of few updates at one time; None for others."""
+        updates = batches[0].updates
+        if len(batches) > 1 or updates.times.shape[1] > 1 or updates.data.shape[1] > FEW_ROWS:
+            return None
+        search = self.input.search_table(updates.data.shape[1])
+        if search is None or search[0].mass + mass(updates) > MAX_MASS:
+            return None
+        return self.sweep.of_few(updates, self.key_lanes, search[0].rows, search[1])
 
     def _report_unfit(self, unfit: UnfitTotals, corrected: Updates, times: Times) -> Updates:
         """Send the totals that do not fit as errors, and return the other corrections."""

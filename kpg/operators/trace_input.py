@@ -11,6 +11,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.operators.arrange import Arranged
 from kpg.trace.batch import Batch
 from kpg.trace.handle import TraceHandle
+from kpg.trace.search_table import SearchTable
 
 
 class TraceInput:
@@ -28,10 +29,16 @@ class TraceInput:
             return ()
         return self.handle.batches(self.acknowledged)
 
+    def search_table(self, keys: int) -> tuple[SearchTable, int] | None:
+        """Return the table to search some keys and the number of acknowledged batches, if these are nearly all."""
+        if self.handle is None or self.acknowledged is None:
+            return None
+        return self.handle.spine.search_table(self.acknowledged, keys)
+
     def acknowledge(self, upper: Frontier) -> None:
         """Acknowledge the batches through `upper`."""
         self.acknowledged = upper
-        if self.handle is not None:
+        if self.handle is not None and not self.handle.follows_physical:
             self.handle.set_physical(upper)
 
     def release(self) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class TraceHandle:
     """Keep a trace readable beyond a frontier, until released."""
 
-    __slots__ = ("_spine", "name", "physical", "_since", "_source", "_floor", "__weakref__")
+    __slots__ = ("_spine", "name", "_physical", "_physical_source", "_since", "_source", "_floor", "__weakref__")
 
     def __init__(self, spine: Spine, name: str, since: Frontier) -> None:
         if not spine.since.precedes(since):
@@ -40,7 +40,8 @@ class TraceHandle:
     def _claim(self, spine: Spine, name: str, since: Frontier) -> None:
         self._spine: Spine | None = spine
         self.name = name
-        self.physical = spine.upper
+        self._physical = spine.upper
+        self._physical_source: Callable[[], Frontier] | None = None
         self._since = since
         self._source: Callable[[], Frontier] | None = None
         self._floor = since
@@ -82,15 +83,33 @@ class TraceHandle:
         self._source = source
         self._floor = self._since
 
+    @property
+    def physical(self) -> Frontier:
+        """The frontier across which no batch reaches, fixed or computed by the function of `follow_physical`."""
+        return self._physical if self._physical_source is None else self._physical_source()
+
+    @property
+    def follows_physical(self) -> bool:
+        """Whether a function computes the physical frontier."""
+        return self._physical_source is not None
+
+    def follow_physical(self, source: Callable[[], Frontier]) -> None:
+        """Tie the physical frontier to the result of `source()`, which must never move back."""
+        self._physical_source = source
+        self.spine.invalidate_physical()
+
     def set_physical(self, physical: Frontier) -> None:
-        """Allow merges across frontiers before `physical`. It must not move back."""
+        """Allow merges across frontiers before `physical`, a fixed one from now on. It must not move back."""
+        if self._physical_source is not None:
+            self._physical, self._physical_source = self._physical_source(), None
+            self.spine.invalidate_physical()
         if physical.elements != self.physical.elements:
             if not self.physical.precedes(physical):
                 raise TimeTooEarly(
                     f"cannot move the physical frontier of {self.name} back to {physical}",
                     detail=f"It is {self.physical}.",
                 )
-            self.physical = physical
+            self._physical = physical
             self.spine.invalidate_physical()
 
     def batches(self, through: Frontier | None) -> tuple[Batch, ...]:
@@ -108,7 +127,8 @@ class TraceHandle:
         spine, self._spine = self._spine, None
         self._source = None
         if spine is not None:
-            self._since = self.physical = CLOSED
+            self._since = self._physical = CLOSED
+            self._physical_source = None
             spine.unregister(self)
 
     def __enter__(self) -> TraceHandle:

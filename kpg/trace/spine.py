@@ -41,6 +41,7 @@ from kpg.trace.batch import Batch
 from kpg.trace.layer import Layer
 from kpg.trace.merge_policy import DEFAULT, MergePolicy
 from kpg.trace.merger import UNLIMITED, has_single_time, merge_now, merge_tiny
+from kpg.trace.search_table import SearchTable
 from kpg.trace.unsorted_batch import is_unsorted
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Spine:
         self._balanced = True  # no layer changed since idle work last found sizes and retractions in order
         self._pending: deque[Batch] = deque()
         self._pending_rows = 0
+        self._search_table: SearchTable | None = None
+        self._searched_keys = 0  # with the search table
         self._handles: dict[int, weakref.ref[TraceHandle]] = {}
         self._since = Frontier.start(depth)
         self._physical = Frontier.start(depth)
@@ -98,11 +101,11 @@ class Spine:
     def physical(self) -> Frontier:
         """The meet of the handles' physical frontiers. No batch reaches across it, or across a later upper."""
         if not self._physical_is_current:
-            self._physical_is_current = True
-            met = CLOSED
-            for handle in self.handles:
+            met, handles = CLOSED, self.handles
+            for handle in handles:
                 met = met.meet(handle.physical)
             self._physical = met
+            self._physical_is_current = not any(handle.follows_physical for handle in handles)
         return self._physical
 
     def invalidate_physical(self) -> None:
@@ -142,6 +145,23 @@ class Spine:
             merged.append(self._tail.batch)
         return (*merged, *self._pending)
 
+    def search_table(self, upper: Frontier, keys: int) -> tuple[SearchTable, int] | None:
+        """Return the table of all batches to search some keys, and the number of batches through an upper.
+
+        Return None unless the upper is that of the trace, or the lower of the last batch, and while a merge pauses.
+        """
+        if self._visible is not None:
+            return None
+        table, self._searched_keys = self._search_table, self._searched_keys + keys
+        if table is None:
+            self._search_table = table = SearchTable(self.batches_through(None), self._searched_keys)
+            self._searched_keys = 0
+        if upper.elements == self.upper.elements:
+            return table, table.count
+        if self._pending and upper.elements == self._pending[-1].lower.elements:
+            return table, table.count - 1
+        return None
+
     @property
     def rows(self) -> int:
         """The number of updates held."""
@@ -158,34 +178,51 @@ class Spine:
         return len(self.batches_through(None))
 
     def insert(self, batch: Batch) -> None:
-        """Append the batch that continues this trace. An empty batch only moves the upper."""
+        """Append the batch that continues this trace, and merge as far as it pays for."""
+        if self.append(batch):
+            self.merge_due()
+
+    def append(self, batch: Batch) -> bool:
+        """Append the batch that continues this trace. Return whether merges are due; an empty one moves the upper."""
         assert batch.lower == self.upper, f"expected a batch from {self.upper}, not {batch.lower}"
+        assert self._visible is None, "a trace is changed by one step at a time"
         self.upper = batch.upper
         if len(batch) and self.events is not None:
             self.events.log_insert(batch)
-        if can_pause():
-            with self._merging((batch,)):
-                self._append(batch)
-        else:
-            self._append(batch)
-
-    def _append(self, batch: Batch) -> None:
-        """Add a batch after the pending ones, and do the merging that follows from it."""
         policy, rows = self.policy, len(batch)
         if rows:
             self._pending.append(batch)
             self._saved_fuel += policy.fuel_per_row * rows
-            if self._saved_fuel >= policy.min_fuel:
-                self._spend_fuel()
             self._pending_rows += rows
-        if self._pending_rows > policy.max_pending_rows or len(self._pending) > policy.max_pending_batches:
+            if self._search_table is not None and not self._search_table.append(batch):
+                self._search_table = None
+        return self._has_many_pending or self._saved_fuel >= policy.min_fuel
+
+    @property
+    def _has_many_pending(self) -> bool:
+        policy = self.policy
+        return self._pending_rows > policy.max_pending_rows or len(self._pending) > policy.max_pending_batches
+
+    def merge_due(self) -> None:
+        """Merge as far as the batches that were appended pay for."""
+        self._search_table = None
+        if can_pause():
+            with self._merging():
+                self._merge_due()
+        else:
+            self._merge_due()
+
+    def _merge_due(self) -> None:
+        if self._saved_fuel >= self.policy.min_fuel:
+            self._spend_fuel()
+        if self._has_many_pending:
             self._merge_pending()
 
     @contextmanager
-    def _merging(self, arrived: tuple[Batch, ...] = ()) -> Iterator[None]:
-        """Let readers see the present batches and those that arrive, whatever this block has done when it pauses."""
+    def _merging(self) -> Iterator[None]:
+        """Let readers see the present batches, whatever this block has done when it pauses."""
         assert self._visible is None, "a trace is changed by one step at a time"
-        self._visible = self._present() + arrived
+        self._visible = self._present()
         yield
         self._visible = None  # not if the block was ended: then the layers may lack batches that were being merged
 
@@ -310,6 +347,7 @@ class Spine:
 
     def exert(self, fuel: int) -> bool:
         """Do about `fuel` rows of idle work. Return whether more is left."""
+        self._search_table = None
         if not can_pause():
             return self._exert(fuel)
         with self._merging():

@@ -114,15 +114,15 @@ def test_an_advance_seals_one_batch_however_many_times_it_covers():
         db.advance()
         sealed = []
         spine = shared.installed.publisher.spine()
-        insert = type(spine).insert
+        append = type(spine).append
 
         def record(self, batch):
             if self is spine:
                 sealed.append(batch)
-            return insert(self, batch)
+            return append(self, batch)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(spine), "insert", record)
+            patch.setattr(type(spine), "append", record)
             start = db.epoch
             rows.update_at({"k": np.arange(300), "v": np.arange(300)}, start + np.arange(300), np.ones(300, np.int64))
             db.advance_to(start + 300)

@@ -87,11 +87,15 @@ class UnmergedTrace(Spine):
         self.all: list[NarrowBatch] = []
         UnmergedTrace.created.append(self)
 
-    def insert(self, batch: Batch) -> None:
+    def append(self, batch: Batch) -> bool:
         assert batch.lower == self.upper
         self.upper = batch.upper
         if len(batch):
             self.all.append(NarrowBatch(batch))
+        return False
+
+    def search_table(self, upper, keys):
+        return None
 
     def batches_through(self, upper):
         return tuple(batch for batch in self.all if upper is None or batch.upper.precedes(upper))

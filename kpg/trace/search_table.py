@@ -1,0 +1,48 @@
+"""The addresses of a trace's batches, kept between reads: operators that look up few keys at a time need no new table.
+
+    table.rows[: table.count]     int64[batches, FIELDS], as kernels read them: see kpg.trace.batch_table
+    table.mass                    a bound of Σ |diff| over all batches
+
+A spine builds the table on first use, appends each new batch to it, and drops it before it merges. The table keeps its
+batches alive, so the addresses stay valid.
+Cost: one row of integers for each new batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kpg.columns.exact_diffs import mass
+from kpg.columns.updates import Ints
+from kpg.kernels.array_address import FIELDS
+from kpg.trace.batch import Batch
+from kpg.trace.batch_table import table_of
+
+SPARE_ROWS = 16  # for batches that are appended before the next merge
+
+
+class SearchTable:
+    """The rows of integers of all batches of a trace, oldest first."""
+
+    __slots__ = ("rows", "count", "mass", "_batches")
+
+    def __init__(self, batches: Sequence[Batch], searched_keys: int) -> None:
+        """Build the table; `searched_keys` were looked up since the last one was built."""
+        self._batches = list(batches)
+        self.count = len(self._batches)
+        self.mass = sum(mass(batch.updates) for batch in batches)
+        self.rows: Ints = np.empty((self.count + SPARE_ROWS, FIELDS), np.int64)
+        if batches:
+            self.rows[: self.count] = table_of([batch.row_for_search(searched_keys) for batch in batches])
+
+    def append(self, batch: Batch) -> bool:
+        """Append a batch. Return False if the table is full."""
+        if self.count == len(self.rows):
+            return False
+        self.rows[self.count] = batch.row
+        self.mass += mass(batch.updates)
+        self._batches.append(batch)
+        self.count += 1
+        return True
