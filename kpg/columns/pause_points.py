@@ -73,6 +73,11 @@ def rows_per_part(rows: int) -> int:
     return ROWS_PER_PAUSE if rows < MIN_ASIDE_NUMBERS else ROWS_PER_ASIDE
 
 
+def at_most_per_pause(rows: int) -> int:
+    """Return a maximum of rows that are processed at once, or less if the computation may pause."""
+    return min(rows, ROWS_PER_PAUSE) if can_pause() else rows
+
+
 def pause() -> None:
     """Raise if the computation exceeds its limits; let others run if it is their turn."""
     reserve()

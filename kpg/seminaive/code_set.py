@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.columns.memory_budget import reserve
-from kpg.columns.pause_points import pause
+from kpg.columns.pause_points import at_most_per_pause, pause
 from kpg.columns.updates import Ints
 from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_sums, read_levels, write_levels
 
@@ -64,7 +64,7 @@ class CodeSet:
         if not len(left):
             return
         matches = high - low
-        capacity = max(min(PART_CODES, int(matches.sum())), int(matches.max()))
+        capacity = max(min(at_most_per_pause(PART_CODES), int(matches.sum())), int(matches.max()))
         start = 0
         while start < len(left):
             pause()

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints
 from kpg.seminaive.code_layout import recode
 from kpg.seminaive.code_set import CodeLevels, CodeSet
@@ -109,10 +110,11 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         for _ in self._rounds(fresh):
             pass
         self.derive_work = self.work - before
-        self.levels = [
-            CodeLevels.of_rounds(layouts[relation].width, self._derived[relation], self._rounds_of[relation])
-            for relation in derived
-        ]
+        self.levels = []
+        for relation in derived:
+            codes = self._derived[relation]
+            arguments = layouts[relation].width, codes, self._rounds_of[relation]
+            self.levels.append(aside(len(codes), CodeLevels.of_rounds, *arguments))
         self._rounds_of = []
         self.count = sum(map(len, self._derived))
 

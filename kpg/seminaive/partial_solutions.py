@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kpg.columns.pause_points import at_most_per_pause
 from kpg.columns.updates import Ints
 from kpg.seminaive.recursion_rules import EvaluationOrder, Term, variables
 
@@ -43,14 +44,15 @@ def bounded_parts(low: Ints, high: Ints) -> Iterator[tuple[slice, int]]:
     """Cut rows into slices with at most `MAX_SLICE_ROWS` matches, or one row; yield each slice and its match count."""
     matches = high - low
     total = int(matches.sum())
-    if total <= MAX_SLICE_ROWS:
+    most = at_most_per_pause(MAX_SLICE_ROWS)
+    if total <= most:
         if total:
             yield slice(None), total
         return
     ends = np.cumsum(matches)
     start, matches_before = 0, 0
     while start < len(ends):
-        stop = max(start + 1, int(np.searchsorted(ends, matches_before + MAX_SLICE_ROWS, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, matches_before + most, side="right")))
         yield slice(start, stop), int(ends[stop - 1]) - matches_before
         start, matches_before = stop, int(ends[stop - 1])
 

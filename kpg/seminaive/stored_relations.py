@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from kpg.columns.memory_budget import reserve
+from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints
 from kpg.errors import Overflow
 from kpg.kernels.code_sets import decode_column
@@ -129,6 +130,9 @@ class StoredRelations:
 
     def _all_rows(self, relation: int) -> Ints:
         """Return all rows of a derived relation, in the order of their codes."""
+        return aside(len(self._derived[relation]), self._decode_all, relation)
+
+    def _decode_all(self, relation: int) -> Ints:
         codes = self._derived[relation]
         arity = self.layouts[relation].arity
         reserve(8 * arity * len(codes))
@@ -145,7 +149,7 @@ class StoredRelations:
         reserve(8 * (1 + arity) * sum(map(len, parts)))
         codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
         out = np.empty((arity, len(codes)), np.int64)
-        self._decode_into(relation, codes, out)
+        aside(out.size, self._decode_into, relation, codes, out)
         return out
 
     def _decode_into(self, relation: int, codes: Ints, out: Ints) -> None:

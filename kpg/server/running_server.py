@@ -7,6 +7,7 @@ with RunningServer(settings) as server:   the same on a thread, for tests and no
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import threading
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from kpg.api.exit_order import end_at_exit
 from kpg.api.free_memory import default_limit
 from kpg.errors import InputError
 from kpg.extras import require
-from kpg.kernels.warm import use_cached_code
+from kpg.kernels.warm import loading, use_cached_code
 from kpg.opening import OpenOptions
 from kpg.opening import open as open_db
 from kpg.pgwire.pg_listener import PgListener
@@ -169,7 +170,9 @@ def serve(settings: Settings, report: Report) -> None:
             loop.add_signal_handler(number, server.end.set)
 
     use_cached_code()  # no request should wait while the process changes to machine code
-    asyncio.run(run(settings, report, opened))
+    with loading():
+        asyncio.run(run(settings, report, opened))
+    gc.freeze()  # or the interpreter would look for garbage among all objects of Numba before it ends
 
 
 class RunningServer:
