@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, meet
-from kpg.api.completion import Completion
 from kpg.api.contracts import Database
+from kpg.api.embedded_completion import EmbeddedCompletion
 from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_installer import EmbeddedInstaller
 from kpg.api.embedded_output import EmbeddedOutput
@@ -77,6 +77,7 @@ class EmbeddedDatabase(Database):
         worker: Worker | None = None,
         symbols: Symbols | None = None,
         durable: DurableStore | None = None,
+        completion_class: type[EmbeddedCompletion] = EmbeddedCompletion,
     ) -> None:
         keep_freed_memory()
         self.config = config
@@ -107,7 +108,7 @@ class EmbeddedDatabase(Database):
         recovered = {} if durable is None else durable.recovered.since
         self._stored_relations = frozenset() if durable is None else frozenset(durable.storage.relations)
         self._horizon = HistoryHorizon((0,) * config.coordinates, recovered, self.readers)
-        self.completion = Completion(self)
+        self.completion = completion_class(self)
         self._busy_advances = 0
         self._closed = False
         self._owner = threading.get_ident()
@@ -242,11 +243,6 @@ class EmbeddedDatabase(Database):
         fuel = self.merge_policy.fuel_after_advance(self._busy_advances)
         if fuel:
             self.worker.idle_merge(fuel, self.merge_policy.idle_operators, can_pause=self.answers_lag)
-
-    def notify_followers(self) -> None:
-        """Call the followers: times are complete, and listeners have received the changes."""
-        for follower in tuple(self.followers):
-            follower()
 
     def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
         """Return the earliest time at which some relations, or all, and the collections made of them can be read.

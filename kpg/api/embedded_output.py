@@ -22,6 +22,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.changes import Changes
 from kpg.api.contracts import Output, Probe
+from kpg.api.contracts.output_contract import clock_behind
 from kpg.api.installed_arrangement import InstalledArrangement
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.shared_indexes import OutputIndexes, indexed_rows
@@ -33,7 +34,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.graph import Dataflow
-from kpg.errors import Closed, DataError, InputError, KpgError, TimeNotReached
+from kpg.errors import Closed, DataError, InputError, KpgError
 from kpg.operators.deliver_updates import DeliverUpdates
 from kpg.operators.import_arrangement import advance_batch
 
@@ -203,6 +204,10 @@ class EmbeddedOutput(Output):
     def lanes(self) -> Updates:
         epoch = self.complete_through
         assert epoch is not None
+        return self.lanes_at(epoch)
+
+    def lanes_at(self, epoch: int) -> Updates:
+        """Return the encoded rows as of an epoch that is complete, also while the answer fails."""
         data, counts = read_rows(self.readable(), self.schema, (epoch,), None)
         return Updates(np.ascontiguousarray(data), constant((epoch,)), counts.reshape(1, -1))
 
@@ -258,11 +263,7 @@ class EmbeddedOutput(Output):
             return
         epoch = self.db.epoch - 1 if time is None else self.db.as_time(time)[0]
         if epoch >= self.db.epoch:
-            raise TimeNotReached(
-                f"{self.name} cannot complete {epoch}",
-                detail=f"The clock is at {self.db.epoch}.",
-                hint="Call db.advance() first.",
-            )
+            raise clock_behind(self, epoch)
         self.db.completion.wait_for(self._dataflow, epoch)
         self._check()
 

@@ -52,6 +52,10 @@ class WaitingRequests:
         """Return whether a request waits for the worker."""
         return any(not request.outside for request in self._waiting)
 
+    def wake(self) -> None:
+        """Make the thread look for work; called on any thread."""
+        self._wake()
+
     # Sessions
 
     @property

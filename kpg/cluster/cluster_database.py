@@ -13,7 +13,8 @@ worker is replaced (see generations).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -31,6 +32,7 @@ from kpg.api.trace_reads import rows_table
 from kpg.api.transactions import as_origin
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.cluster.cluster_checkpoints import ClusterCheckpoints
+from kpg.cluster.cluster_completion import ClusterCompletion, ReportedAnswer
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_installer import ClusterInstaller
@@ -38,7 +40,7 @@ from kpg.cluster.cluster_output import ClusterOutput, all_rows
 from kpg.cluster.cluster_transactions import ClusterTransactions
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
-from kpg.cluster.rank_commands.command_kinds import Command
+from kpg.cluster.rank_commands.command_kinds import Command, StructuralCommand
 from kpg.cluster.rank_commands.input_commands import CreateInputCommand, DropTemporaryCommand, InsertCommand
 from kpg.cluster.rank_commands.inspection_commands import (
     CallCommand,
@@ -66,11 +68,10 @@ from kpg.cluster.rank_commands.storage_commands import (
     SetReaderCommand,
     UndeclareCommand,
 )
-from kpg.cluster.rank_commands.time_commands import SettleCommand
+from kpg.cluster.rank_commands.time_commands import ServeCommand, SettleCommand
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.cluster.request_history import RequestHistory
 from kpg.cluster.sent_rows import SentRows
-from kpg.columns.schema import Schema
 from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
@@ -112,11 +113,13 @@ class ClusterDatabase(Database):
         self.coordinator = Coordinator(workers, launcher, self.symbols, interface)
         self.coordinator.loss_hint = loss_hint(directory)
         self.generations = Generations(self.coordinator, config, directory)
-        self.generations.after_recovery.append(self._discard_received_changes)
+        self.generations.after_recovery.append(self._restore_answers)
         self.pending = SentRows(config.coordinates, self.generations.history, keep_copies=directory is not None)
         self.installer = ClusterInstaller(self, output_class)
         self.admission = None
-        self._requests: WaitingRequests | None = None
+        self.completion = ClusterCompletion(self)
+        self.changed: set[ClusterOutput] = set()  # outputs with unread changes
+        self.failed: set[ClusterOutput] = set()  # outputs that have ended, before those that wait for that know it
         self.transactions = ClusterTransactions(self)
         self.checkpoints = None if directory is None else ClusterCheckpoints(self, directory.checkpoint_bytes)
         self._closed = False
@@ -168,6 +171,12 @@ class ClusterDatabase(Database):
 
     # Requests
 
+    def install_on_workers(self, command: StructuralCommand) -> int:
+        """Make all workers install something; return the number of the command."""
+        with self.coordinator.lock:
+            self.ask(command)
+            return self.completion.note_install()
+
     def ask(self, command: Command[Result], blocks: Sequence[RowBlock] = ()) -> list[RankReply[Result]]:
         """Send a command to all workers and return their replies."""
         self.check()
@@ -203,25 +212,48 @@ class ClusterDatabase(Database):
     def read(
         self,
         command: SnapshotCommand | LookupCommand | ScanCommand,
+        answer: ReportedAnswer,
         as_of: Any,
         blocks: Sequence[RowBlock] = (),
     ) -> Updates:
-        """Return rows as of a time, from all workers."""
-        time = None if as_of is None else self.as_time(as_of)
+        """Return rows of an answer as of a time, from all workers."""
+        time = self.time_to_read(answer, as_of)
         return all_rows([reply.blocks[0] for reply in self.ask(replace(command, as_of=time), blocks)])
 
+    def time_to_read(self, answer: ReportedAnswer | None, as_of: Any) -> Time | None:
+        """Return the time to read an answer at, or an input if there is none; wait until it is complete.
+
+        None is the last complete time, which all workers know if answers do not lag.
+        """
+        time = None if as_of is None else self.as_time(as_of)
+        if not self.completion.lags or self.config.coordinates != 1 or self.epoch <= 0:
+            return time
+        if answer is None:
+            return (self.epoch - 1,) if time is None else time
+        if time is None:
+            return (self.completion.newest(answer),)
+        if time[0] < self.epoch:
+            self.completion.wait_for(answer, time[0])
+        return time
+
     def indexed_rows(
-        self, kind: Literal["input", "output"], name: str, schema: Schema, keys: tuple[str, ...], rows: Any, as_of: Any
+        self,
+        kind: Literal["input", "output"],
+        source: ClusterInput | ClusterOutput,
+        keys: tuple[str, ...],
+        rows: Any,
+        as_of: Any,
     ) -> Callable[[], pa.Table] | None:
         """Return a function that returns the rows of an input or output with some keys, if it has an index by them."""
-        key_schema = schema.select(keys)
+        key_schema = source.schema.select(keys)
         encoded = Updates(encode(key_schema, rows, self.symbols), constant((0,)), constant((1,)))
-        command = IndexedRowsCommand(kind, name, keys, None if as_of is None else self.as_time(as_of))
+        time = self.time_to_read(source if isinstance(source, ClusterOutput) else None, as_of)
+        command = IndexedRowsCommand(kind, source.name, keys, time)
         replies = self.ask(command, [RowBlock(encoded, symbolic_lanes(key_schema))])
         if not replies[0].value:
             return None
         found = all_rows([reply.blocks[0] for reply in replies])
-        return partial(rows_table, self, name, schema, found.data, found.diffs[0])
+        return partial(rows_table, self, source.name, source.schema, found.data, found.diffs[0])
 
     # Time
 
@@ -232,21 +264,37 @@ class ClusterDatabase(Database):
     @property
     def sealed(self) -> Frontier | None:
         """The last complete time; None also for times of several coordinates, which only the workers know."""
-        return Frontier.at((self.epoch - 1,)) if self.config.coordinates == 1 and self.epoch > 0 else None
+        if self.config.coordinates != 1 or self.epoch <= 0:
+            return None
+        return self.completion.sealed if self.completion.lags else Frontier.at((self.epoch - 1,))
+
+    @property
+    def answers_lag(self) -> bool:
+        return self.completion.requests is not None
+
+    def uninterrupted(self) -> AbstractContextManager[None]:
+        requests = self.completion.requests
+        return nullcontext() if requests is None else requests.uninterrupted()
 
     def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
         """Return the beginning of time: a lower bound, since only the workers know how far they have compacted."""
         return Frontier.start(self.config.coordinates)
 
     def advance_to(self, time: int | Time | Frontier, *, origins: tuple[Origin, ...] = (), wait: bool = True) -> None:
+        at_once = (wait and not self.answers_lag) or self.config.coordinates != 1
         with self.coordinator.lock:
             self.check()
             frontier = self._frontier_ahead(time)
             if frontier != self.time:
                 self.insert_before_closing()
             self.outputs.release_abandoned()
-            replies = self.transactions.advance(frontier, origins)
-        self.transactions.notify(replies)
+            replies = self.transactions.advance(frontier, origins, at_once)
+        if at_once:
+            self.transactions.notify(replies)
+            return
+        self.completion.notify()
+        if wait:
+            self.settle()
 
     def insert_before_closing(self) -> None:
         """Insert the rows that belong to the open time, which is about to be closed."""
@@ -258,16 +306,42 @@ class ClusterDatabase(Database):
         with self.coordinator.lock:
             self.check()
             epoch, replies = self.transactions.publish(command, rows, origins)
-        self.transactions.notify(replies)
+        if self.completion.requests is None:
+            self.transactions.notify(replies)
+        else:
+            self.completion.requests.wake()  # the thread that serves requests notifies, when answers are complete
         return epoch
 
-    def _discard_received_changes(self) -> None:
-        """Make workers that began again drop the changes that this process has received from their predecessors."""
+    def _restore_answers(self) -> None:
+        """Bring the answers of workers that began again to what this process knows of them.
+
+        The workers drop the changes that this process has received from their predecessors, and get the limits that
+        tenants have added up.
+        """
         followed = {name: output for name, output in self.outputs.items() if output.followed}
+        through = tuple([output.begin_generation() for output in followed.values()])
+        self.completion.begin_generation()
         if followed:
-            for rank, reply in enumerate(self.coordinator.ask(DiscardChangesCommand(tuple(followed)))):
+            command = DiscardChangesCommand(tuple(followed), through if self.answers_lag else None)
+            for rank, reply in enumerate(self.coordinator.ask(command)):
                 for output, failure in zip(followed.values(), reply.value, strict=True):
                     output.report_failure(rank, failure)
+        number = self.completion.note_install()
+        for output in self.outputs.values():
+            output.installed_by = number
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a worker is lost for ever: the db is in memory."""
+        return self.directory is None and self.coordinator.failure is not None
+
+    def recover_or_fail(self) -> None:
+        """Begin a new generation of workers; if the db is in memory, do nothing: every call raises the loss."""
+        if self.directory is not None:
+            try:
+                self.generations.recover()
+            except KpgError:
+                pass  # the next call tries again
 
     def transact(self, fill: Callable[[ClusterDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         batch = as_origin(origin)
@@ -278,7 +352,7 @@ class ClusterDatabase(Database):
             epoch = self.epoch
             try:
                 fill(self)
-                return self.advance(origins=() if batch is None else (batch,))
+                return self.advance(origins=() if batch is None else (batch,), wait=not self.answers_lag)
             except BaseException:
                 if self.epoch == epoch:  # otherwise a listener failed after the transaction
                     self.transactions.undo(mark)
@@ -294,25 +368,33 @@ class ClusterDatabase(Database):
 
     def settle(self) -> None:
         self.outputs.release_abandoned()
-        self.ask(SettleCommand())
+        if self.answers_lag:
+            self.completion.wait_until(lambda: self.completion.all_complete >= self.epoch - 1)
+        else:
+            self.ask(SettleCommand())
+            self.completion.finish()
 
     @property
     def has_work(self) -> bool:
-        """False: an advance waits until the workers have done all work."""
-        return False
+        return self.completion.has_work
 
     def serve_requests(self, requests: WaitingRequests) -> None:
-        self._requests = requests
+        """Let requests wait for answers without blocking each other: workers work in slices from now on."""
+        self.ask(ServeCommand())
+        self.completion.serve(requests)
+        self.generations.sealed = lambda: max(0, self.completion.sealed_epoch)
+
+    def wake(self) -> None:
+        self.completion.alarm.ring()
 
     def wait_for_future(self, future: Future[Any]) -> None:
-        if self._requests is None:
-            wait([future])
-        else:
-            self._requests.wait_for_future(future)
+        self.completion.wait_for_future(future)
 
     def work(self, seconds: float = 0.01) -> bool:
-        """Return False: an advance waits until the workers have completed all answers."""
-        return False
+        """Wait up to this long for what workers complete; return False when nothing is left to do."""
+        self.check()
+        self.outputs.release_abandoned()
+        return self.completion.work(seconds)
 
     def idle(self, rows: int = IDLE_CALL_FUEL) -> bool:
         """Return False: workers use their quiet moments by themselves."""
@@ -440,6 +522,7 @@ class ClusterDatabase(Database):
         if not self._closed:
             self._closed = True
             self.coordinator.close()
+            self.completion.alarm.close()
             if self.directory is not None:
                 self.directory.release()
 

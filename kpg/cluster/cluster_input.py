@@ -121,7 +121,7 @@ class ClusterInput(EncodingInput):
         return sum(reply.value for reply in self.db.ask(SizeCommand("input", self.name)))
 
     def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
-        return self.db.indexed_rows("input", self.name, self.schema, keys, rows, as_of)
+        return self.db.indexed_rows("input", self, keys, rows, as_of)
 
     def keep_by(self, *keys: str) -> None:
         self.schema.select(keys)

@@ -67,8 +67,8 @@ class ClusterInstaller(Installer):
     def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> ClusterOutput:
         self.db.check()
         chosen, plan = free_output_name(self.db, name, replace), document(node)
-        self.db.ask(InstallOutputCommand(chosen, plan, keep, self._admit(node)))
-        output = self._output_class(self.db, chosen, node.schema, keep, self._inputs_of(plan))
+        number = self.db.install_on_workers(InstallOutputCommand(chosen, plan, keep, self._admit(node)))
+        output = self._output_class(self.db, chosen, node.schema, keep, self._inputs_of(plan), number)
         enter(self.db, output, name)
         return output
 
@@ -84,9 +84,10 @@ class ClusterInstaller(Installer):
     ) -> ClusterArrangement:
         index, plan = ClusterIndex(self.db, next(self._numbers), name, keys), document(node)
         limits = None if isinstance(node, (InstalledNode, RelationNode)) else self._admit(node)
-        self.db.ask(InstallArrangementCommand(index.number, name, tuple(keys), relation, plan, limits))
+        command = InstallArrangementCommand(index.number, name, tuple(keys), relation, plan, limits)
+        installed_by = self.db.install_on_workers(command)
         self._reads[index.number] = self._inputs_of(plan)
-        return ClusterArrangement(self.db, index, node)
+        return ClusterArrangement(self.db, index, node, installed_by)
 
     def answers(
         self, name: str, plans: dict[str, PlanNode], relations: Mapping[PlanNode, str] | None = None
@@ -96,7 +97,7 @@ class ClusterInstaller(Installer):
 
     def probe(self, node: PlanNode) -> ClusterProbe:
         number = next(self._numbers)
-        self.db.ask(InstallProbeCommand(number, document(node)))
+        self.db.install_on_workers(InstallProbeCommand(number, document(node)))
         return ClusterProbe(self.db, number)
 
 

@@ -17,8 +17,10 @@ import pyarrow as pa
 from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Changes, in_time_order
 from kpg.api.contracts import Arrangement, Output, Probe
+from kpg.api.contracts.output_contract import clock_behind
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import counted_table, rows_table
+from kpg.api.unread_changes import split_at
 from kpg.cluster.rank_commands.input_commands import SizeCommand
 from kpg.cluster.rank_commands.query_commands import (
     DiscardChangesCommand,
@@ -32,6 +34,7 @@ from kpg.cluster.rank_commands.query_commands import (
     SnapshotCommand,
     TakeChangesCommand,
 )
+from kpg.cluster.rank_reports import index_key, output_key
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.rows import rows_of
@@ -53,16 +56,22 @@ class ClusterOutput(Output):
 
     db: ClusterDatabase
 
-    def __init__(self, db: ClusterDatabase, name: str, schema: Schema, keep: bool, reads: frozenset[str]) -> None:
+    def __init__(
+        self, db: ClusterDatabase, name: str, schema: Schema, keep: bool, reads: frozenset[str], installed_by: int
+    ) -> None:
         self.db = db
         self.name = name
         self.schema = schema
         self.keep = keep
         self.reads = reads
-        self.followed = False  # whether each advance brings the changes: from the first request for changes on
+        self.installed_by = installed_by
+        self.first_epoch = db.epoch - 1
+        self._known_through = -1  # the last epoch that workers of an earlier generation have completed
+        self.followed = False  # whether workers send the changes: from the first request for changes on
         self._unread: list[Updates] = []
-        self._failures: dict[int, KpgError] = {}  # by worker: why the answer has no value since the last advance
+        self._failures: dict[int, KpgError] = {}  # by worker: why the answer has no value since the last report
         self._listeners: list[Callable[[Changes], Any]] = []
+        self._on_failure: Callable[[], None] | None = None
         self._released = False
 
     # Changes
@@ -72,18 +81,29 @@ class ClusterOutput(Output):
         self._check()
         if not self.followed:
             self._follow()
+        if self.db.completion.lags and self.db.epoch > 0:
+            self.db.completion.newest(self)
         error = self.error()
         if error is not None and not (self.keep and isinstance(error, DataError)):  # else a read of the rows raises it
             raise error
         return self._drain()
 
+    def _bound(self) -> int | None:
+        """Return the last epoch whose changes may be read; None if all may."""
+        return self.db.completion.complete_through(self) if self.db.completion.lags and not self.ended else None
+
     def _drain(self) -> Changes:
-        parts, self._unread = self._unread, []
+        bound, parts = self._bound(), self._unread
+        self._unread = []
+        if bound is not None:
+            parts, self._unread = split_at(parts, bound)
+        if not self._unread:
+            self.db.changed.discard(self)
         changes = concatenate(parts) if parts else no_updates(self.schema.width, self.db.config.coordinates)
         return Changes(in_time_order(changes), self.schema, self.db)
 
     def _follow(self) -> None:
-        """Fetch all changes so far; from now on each advance brings them."""
+        """Fetch all changes so far; from now on workers send them."""
         with self.db.coordinator.lock:
             replies = self.db.ask(TakeChangesCommand(self.name))
             self.followed = True
@@ -92,25 +112,32 @@ class ClusterOutput(Output):
 
     def skip_changes(self) -> None:
         self._check()
+        if self.db.answers_lag:
+            self.db.settle()
         with self.db.coordinator.lock:
             replies = self.db.ask(DiscardChangesCommand((self.name,)))
             self.followed = True
             self._unread = []
+            self.db.changed.discard(self)
             for rank, reply in enumerate(replies):
                 self.report_failure(rank, reply.value[0])
 
     def report_failure(self, rank: int, failure: FailureSpec | None) -> None:
         """Note why the answer has no value on a worker now, or that it has one."""
+        had_ended = self.ended
         self._failures.pop(rank, None)
         if failure is not None:
             self._failures[rank] = error_of(failure)
+        if self._on_failure is not None and self.ended and not had_ended:
+            self.db.failed.add(self)
 
     def take(self, rank: int, part: Updates, failure: FailureSpec | None) -> None:
         """Keep changes that a worker sent until they are read; sum them when they are too many."""
         self.report_failure(rank, failure)
         if len(part):
             self._unread.append(part)
-        if sum(map(len, self._unread)) > CHANGES_LIMIT:
+            self.db.changed.add(self)
+        if sum(map(len, self._unread)) > CHANGES_LIMIT and not self.db.completion.lags:
             last = constant(tuple(self._unread[-1].times.max(axis=1).tolist()))
             self._unread = [consolidate_all([Updates(part.data, last, part.diffs) for part in self._unread])]
 
@@ -129,8 +156,11 @@ class ClusterOutput(Output):
         return stop
 
     def notify(self) -> None:
-        """Pass the unread changes to the listeners, if there are both."""
-        if self._listeners and self._unread:
+        """Pass the unread changes of completed times to the listeners, if there are both."""
+        if not (self._listeners and self._unread):
+            return
+        bound = self._bound()
+        if bound is None or any(int(part.times[0].min()) <= bound for part in self._unread):
             changes = self._drain()
             for listener in tuple(self._listeners):
                 listener(changes)
@@ -149,18 +179,18 @@ class ClusterOutput(Output):
         if not self.keep:
             raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
         warn_of_pending(self, as_of)
-        rows = self.db.read(SnapshotCommand(self.name), as_of)
+        rows = self.db.read(SnapshotCommand(self.name), self, as_of)
         if counts:
             return counted_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
         return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
 
     def lanes(self) -> Updates:
         self._check()
-        return self.db.read(SnapshotCommand(self.name, failing=True), None)
+        return self.db.read(SnapshotCommand(self.name, failing=True), self, self.complete_through)
 
     def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
         self._check()
-        return self.db.indexed_rows("output", self.name, self.schema, keys, rows, as_of)
+        return self.db.indexed_rows("output", self, keys, rows, as_of)
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """Return the rows as of a time as tuples, sorted by their values: shards have no common order."""
@@ -171,17 +201,74 @@ class ClusterOutput(Output):
 
     def frontier(self) -> Frontier:
         self._check()
-        return self.db.frontier_of(OutputFrontierCommand(self.name))
+        frontier = self.db.frontier_of(OutputFrontierCommand(self.name))
+        if not self.db.completion.lags or self.db.config.coordinates != 1:
+            return frontier
+        complete = self.db.completion.complete_through(self)  # changes before it have arrived
+        return frontier if not frontier and complete >= self.db.epoch - 1 else Frontier.at((complete + 1,))
+
+    @property
+    def report_key(self) -> str:
+        """Its key in the reports of workers."""
+        return output_key(self.name)
 
     @property
     def complete_through(self) -> int | None:
-        """The last epoch: an advance waits until all answers have completed it."""
-        return self.db.epoch - 1 if self.db.config.coordinates == 1 and self.db.epoch > 0 else None
+        """The last epoch that the answer has completed on all workers."""
+        if self.db.config.coordinates != 1 or self.db.epoch <= 0:
+            return None
+        if not self.db.completion.lags:
+            return self.db.epoch - 1
+        epoch = max(self._known_through, self.db.completion.complete_through(self))
+        return epoch if epoch >= 0 else None
+
+    @property
+    def answered(self) -> bool:
+        complete = self.complete_through if not self.ended else None
+        return self.ended or (-1 if complete is None else complete) >= self.first_epoch
+
+    def catch_up(self) -> None:
+        self.db.completion.newest(self)
+
+    def wait(self, time: Any = None) -> None:
+        self._check()
+        if not self.db.completion.lags or self.db.config.coordinates != 1:
+            self.db.settle()
+            return
+        epoch = self.db.epoch - 1 if time is None else self.db.as_time(time)[0]
+        if epoch >= self.db.epoch:
+            raise clock_behind(self, epoch)
+        self.db.completion.wait_for(self, epoch)
+        self._check()
+        error = self.error()
+        if error is not None and not isinstance(error, DataError):
+            raise error
+
+    def begin_generation(self) -> int:
+        """Drop the changes that new workers send again; return the epoch through which they need not."""
+        bound = self._bound()
+        if bound is not None:
+            self._known_through = max(self._known_through, bound)
+            self._unread = split_at(self._unread, self._known_through)[0]
+        return self._known_through
 
     @property
     def ended(self) -> bool:
         error = self.error()
         return self._released or (error is not None and not isinstance(error, DataError))
+
+    @property
+    def dropped(self) -> bool:
+        """Whether it has ended."""
+        return self.ended
+
+    def on_failure(self, function: Callable[[], None]) -> None:
+        self._on_failure = function
+
+    def fail(self) -> None:
+        """Call the function that waits for a failure."""
+        if self._on_failure is not None:
+            self._on_failure()
 
     def error(self) -> KpgError | None:
         """Return why the answer has no value since the last advance; None if its changes are not followed."""
@@ -202,6 +289,8 @@ class ClusterOutput(Output):
         if not self._released:
             self._released = True
             self.db.outputs.remove(self)
+            self.db.changed.discard(self)
+            self.db.failed.discard(self)
             self.db.release_on_workers(ReleaseOutputCommand(self.name))
 
 
@@ -225,10 +314,22 @@ class ClusterArrangement(Arrangement):
 
     db: ClusterDatabase
 
-    def __init__(self, db: ClusterDatabase, index: ClusterIndex, described: PlanNode) -> None:
+    def __init__(self, db: ClusterDatabase, index: ClusterIndex, described: PlanNode, installed_by: int) -> None:
         super().__init__(db, InstalledNode(described.schema, frozenset(), index))
         self.index = index
+        self.installed_by = installed_by
+        self.first_epoch = db.epoch - 1
         self._released = False
+
+    @property
+    def report_key(self) -> str:
+        """Its key in the reports of workers."""
+        return index_key(self.index.number)
+
+    @property
+    def dropped(self) -> bool:
+        """Whether it was released."""
+        return self._released
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -239,11 +340,11 @@ class ClusterArrangement(Arrangement):
         key_schema = self.schema.select(self.keys)
         encoded = Updates(encode(key_schema, keys, self.db.symbols), constant((0,)), constant((1,)))
         command = LookupCommand(self.index.number)
-        return self._table(self.db.read(command, as_of, [RowBlock(encoded, symbolic_lanes(key_schema))]))
+        return self._table(self.db.read(command, self, as_of, [RowBlock(encoded, symbolic_lanes(key_schema))]))
 
     def scan(self, as_of: Any = None) -> pa.Table:
         self._check()
-        return self._table(self.db.read(ScanCommand(self.index.number), as_of))
+        return self._table(self.db.read(ScanCommand(self.index.number), self, as_of))
 
     @property
     def rows(self) -> int:

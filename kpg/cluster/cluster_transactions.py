@@ -11,21 +11,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import Frontier
+from kpg.cluster.cluster_completion import raise_trouble
 from kpg.cluster.coordinator import RankReply
 from kpg.cluster.rank_commands.input_commands import CloseInputCommand
 from kpg.cluster.rank_commands.staging_commands import PublishCommand
 from kpg.cluster.rank_commands.time_commands import (
     AdvanceCommand,
-    AdvanceResult,
     LogCommand,
     MarkCommand,
+    RankReport,
     TakeBackCommand,
     UnlogCommand,
 )
 from kpg.cluster.sent_rows import SentMark
 from kpg.cluster.staged_rows import KEPT_SECONDS
 from kpg.errors import KpgError, StorageError, Unavailable, WorkerLost
-from kpg.protocol.error_messages import error_of
 from kpg.storage.record import Origin
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ class ClusterTransactions:
         self.db = db
         self._closing: list[str] = []  # inputs that were closed while they had pending rows
 
-    def advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply[AdvanceResult]]:
+    def advance(self, frontier: Frontier, origins: tuple[Origin, ...], wait: bool) -> list[RankReply[RankReport]]:
         """Move the clocks of all workers to a frontier and keep the changes that they send."""
-        replies = self.db.generations.retrying(lambda: self._try_advance(frontier, origins))
-        self._finish_advance(frontier, replies)
+        replies = self.db.generations.retrying(lambda: self._try_advance(frontier, origins, wait))
+        self._finish_advance(frontier, replies, wait)
         return replies
 
     def publish(
         self, command: PublishCommand, rows: int, origins: tuple[Origin, ...]
-    ) -> tuple[int, list[RankReply[AdvanceResult]]]:
+    ) -> tuple[int, list[RankReply[RankReport]]]:
         """Make staged rows one transaction; return its epoch and the replies of the workers. `rows` is their number.
 
         A worker that is lost meanwhile takes its staged rows with it. So this does not retry: the transaction has not
@@ -63,8 +63,9 @@ class ClusterTransactions:
         frontier = Frontier.at((epoch + 1,))
         try:
             self._insert_staged(command, rows)
-            replies = self._try_advance(frontier, origins)
-            self._finish_advance(frontier, replies)
+            wait = not self.db.answers_lag
+            replies = self._try_advance(frontier, origins, wait)
+            self._finish_advance(frontier, replies, wait)
         except WorkerLost as error:
             self.db.pending.discard()
             if self.db.directory is not None:
@@ -101,16 +102,11 @@ class ClusterTransactions:
         self.db.ask(TakeBackCommand())
         self._close_inputs()
 
-    def notify(self, replies: list[RankReply[AdvanceResult]]) -> None:
+    def notify(self, replies: list[RankReply[RankReport]]) -> None:
         """Call the listeners of changed outputs and the followers; then raise if a worker reached a limit."""
-        for name in dict.fromkeys(name for reply in replies for name in reply.value.changed):
-            if name in self.db.outputs:
-                self.db.outputs[name].notify()
-        for follower in tuple(self.db.followers):
-            follower()
-        for reply in replies:
-            if reply.value.trouble is not None:
-                raise error_of(reply.value.trouble)
+        self.db.completion.notify()
+        self.db.notify_followers()
+        raise_trouble(replies)
 
     def close_input(self, name: str) -> None:
         """Close an input on all workers. Its pending rows are part of an epoch first: the log must have them once."""
@@ -122,7 +118,7 @@ class ClusterTransactions:
         """Do not close an input any more: the workers have dropped it."""
         self._closing = [closing for closing in self._closing if closing != name]
 
-    def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...]) -> list[RankReply[AdvanceResult]]:
+    def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...], wait: bool) -> list[RankReply[RankReport]]:
         """Make all workers log the rows they received, then make all move their clocks."""
         to, written_origins = frontier.elements, tuple((origin.source, origin.batch) for origin in origins)
         if self.db.directory is not None:
@@ -131,17 +127,19 @@ class ClusterTransactions:
             except StorageError:
                 self.db.coordinator.ask(UnlogCommand())  # on the workers that could write
                 raise
-        following = tuple(name for name, output in self.db.outputs.items() if output.followed)
-        command = AdvanceCommand(to, tuple(self.db.pending), following, written_origins)
+        sealed = self.db.completion.take_sealed() if self.db.answers_lag else -1
+        command = AdvanceCommand(to, tuple(self.db.pending), written_origins, wait, sealed if sealed >= 0 else None)
         return self.db.coordinator.ask(command)
 
-    def _finish_advance(self, frontier: Frontier, replies: list[RankReply[AdvanceResult]]) -> None:
+    def _finish_advance(self, frontier: Frontier, replies: list[RankReply[RankReport]], wait: bool) -> None:
         """Note that all workers have moved to a time, and keep the changes that they sent."""
         self.db.pending.discard()
         self.db.generations.now = frontier
-        for rank, (result, blocks) in enumerate(replies):
-            for name, block, failure in zip(result.changed, blocks, result.failures, strict=True):
-                self.db.outputs[name].take(rank, block, failure)
+        if wait:
+            self.db.completion.finish()
+        else:
+            self.db.completion.leave_work()
+        self.db.completion.take_replies(replies)
         self._close_inputs()
         if self.db.checkpoints is not None:
             self.db.checkpoints.collect_or_begin(max(reply.value.log_bytes for reply in replies))

@@ -2,6 +2,7 @@
 
     ask(command)                 to every rank; returns their results, rank by rank
     tell(rank, command, rows)    to one rank, without a reply; an error arrives with the next reply
+    take_reports()               what ranks have sent by themselves: changes, and how far answers are complete
 
 A command is sent to all ranks before any reply is awaited. The loss of a rank ends the generation: the call that
 notices raises `WorkerLost`, as soon as the process dies, and so does every later call until a new generation begins.
@@ -13,6 +14,7 @@ import secrets
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -25,9 +27,11 @@ from kpg.cluster.frames import FrameSocket
 from kpg.cluster.hello_messages import DriverHello, Hello, RankBootstrap, RankHello
 from kpg.cluster.rank_commands.command_kinds import Command
 from kpg.cluster.rank_commands.lifecycle_commands import MeetCommand, Met, PrepareCommand, Recoverable, StopCommand
+from kpg.cluster.rank_commands.time_commands import RankReport
 from kpg.cluster.request_frames import (
     REFUSAL,
     REPLY,
+    REPORT,
     REQUEST,
     UNNUMBERED,
     RowBlock,
@@ -40,7 +44,8 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates
 from kpg.config import Config
 from kpg.errors import Closed, ClusterError, KpgError, ProtocolError, Unreachable, WorkerLost
-from kpg.protocol.message_codec import encode
+from kpg.protocol.message_codec import encode, read
+from kpg.protocol.strict_decoder import build
 from kpg.storage.transaction_log import Durability
 from kpg.version import __version__
 
@@ -84,6 +89,11 @@ class Launcher(Protocol):
         """End all ranks; return when they have ended."""
 
 
+def decode_report(text: str) -> RankReport:
+    """Return the report of a rank from its JSON."""
+    return build(RankReport, read(text, python_only=True), "$")
+
+
 class RankMember:
     """The coordinator's connection to a rank."""
 
@@ -95,6 +105,7 @@ class RankMember:
         self.dictionary = SymbolDictionary(symbols)
         self.replies: dict[int, ArrivedReply] = {}
         self.unreported_error: KpgError | None = None  # of a command that was sent without a number
+        self.reports: deque[ArrivedReply] = deque()  # that the rank has sent by itself
 
     def send(self, number: int, text: str, blocks: Sequence[RowBlock]) -> None:
         """Send a command, as far as the socket takes it now."""
@@ -105,10 +116,12 @@ class RankMember:
         """Send and receive without waiting."""
         self.connection.flush()
         for kind, body in self.connection.receive():
-            if kind not in (REPLY, REFUSAL):
+            if kind not in (REPLY, REFUSAL, REPORT):
                 raise ProtocolError(f"worker {self.rank} sent a frame of unknown kind {kind}")
             number, text, blocks = decode_frame(body, self.dictionary)
-            if number == UNNUMBERED:
+            if kind == REPORT:
+                self.reports.append(ArrivedReply(False, text, blocks))
+            elif number == UNNUMBERED:
                 self.unreported_error = decode_refusal(text)
             else:
                 self.replies[number] = ArrivedReply(kind == REFUSAL, text, blocks)
@@ -133,6 +146,7 @@ class Coordinator:
         self.driver_service: Service | None = None  # serves connections that say DriverHello, each on a thread
         self._tokens: dict[int, str] = {}
         self._next_number = 0
+        self.last_number = -1  # of the command that was sent last with a number
         self._closed = False
         self._arrival = threading.Condition()
         self._version_error: KpgError | None = None
@@ -218,7 +232,13 @@ class Coordinator:
         self._reset()
         return [reply.value for reply in self.ask(PrepareCommand(path, durability))]
 
-    def meet(self, config: Config, upto: Frontier | None = None, checkpoint: Frontier | None = None) -> list[Met]:
+    def meet(
+        self,
+        config: Config,
+        upto: Frontier | None = None,
+        checkpoint: Frontier | None = None,
+        sealed: int | None = None,
+    ) -> list[Met]:
         """Begin a generation: all ranks connect to each other and recover; return the state of each."""
         self._reset()
         self.generation += 1
@@ -228,13 +248,18 @@ class Coordinator:
             config,
             None if upto is None else upto.elements,
             None if checkpoint is None else checkpoint.elements,
+            sealed,
         )
-        return [reply.value for reply in self.ask(command)]
+        met = [reply.value for reply in self.ask(command)]
+        for member in self.members.values():
+            member.reports.clear()  # of the generation before
+        return met
 
     def _reset(self) -> None:
         self.failure = None
         for member in self.members.values():
             member.replies.clear()
+            member.reports.clear()
             member.unreported_error = None
 
     # Commands
@@ -245,6 +270,7 @@ class Coordinator:
             self._check()
             number, text = self._next_number, encode(command)
             self._next_number += 1
+            self.last_number = number
             for rank in range(self.workers):
                 self._send(rank, number, text, blocks)
             replies = [self._await(rank, number) for rank in range(self.workers)]
@@ -267,6 +293,36 @@ class Coordinator:
             while connection.unsent > UNSENT_LIMIT_BYTES:
                 connection.wait(POLL_SECONDS)
                 self._receive(rank)
+
+    def tell_all(self, command: Command[object]) -> None:
+        """Send a command to every rank without waiting for them, in order with all others."""
+        with self.lock:
+            self._check()
+            text = encode(command)
+            for rank in range(self.workers):
+                self._send(rank, UNNUMBERED, text, ())
+
+    def wait_for_reports(self, seconds: float, also: Sequence[frames.Waitable] = ()) -> None:
+        """Wait until a rank has sent something, or one of other connections is ready. Any thread may send meanwhile."""
+        connections = [member.connection for member in self.members.values() if not member.connection.closed]
+        frames.wait([*connections, *also], seconds)
+
+    def take_reports(self) -> list[tuple[int, RankReply[RankReport]]]:
+        """Receive without waiting; return the reports of ranks that have arrived, with the ranks that sent them."""
+        with self.lock:
+            self._check()
+            for member in tuple(self.members.values()):
+                self._receive(member.rank)
+            return self.received_reports()
+
+    def received_reports(self) -> list[tuple[int, RankReply[RankReport]]]:
+        """Return the reports that were received beside replies, with the ranks that sent them."""
+        reports: list[tuple[int, RankReply[RankReport]]] = []
+        for member in self.members.values():
+            while member.reports:
+                arrived = member.reports.popleft()
+                reports.append((member.rank, RankReply(decode_report(arrived.text), arrived.blocks)))
+        return reports
 
     def _send(self, rank: int, number: int, text: str, blocks: Sequence[RowBlock]) -> None:
         try:

@@ -35,18 +35,26 @@ from kpg.cluster.shard_blocks import shard_block
 from kpg.cluster.staged_rows import StagedRows
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, constant, no_updates
+from kpg.dataflow.graph import Dataflow
 from kpg.errors import SchemaMismatch, UndefinedName
 
 
 class DataService:
     """The staged rows and holds of a rank in one generation."""
 
-    def __init__(self, db: EmbeddedDatabase, outputs: dict[str, EmbeddedOutput], settle: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        db: EmbeddedDatabase,
+        outputs: dict[str, EmbeddedOutput],
+        settle: Callable[[], None],
+        complete: Callable[[Dataflow], None],
+    ) -> None:
         self.db = db
         self.staged = StagedRows()
         self.holds = ReaderHolds()
         self.outputs = outputs
         self.settle = settle
+        self.complete = complete  # works on a dataflow until it has completed all closed epochs
         self.published_prefix: StagingKey | None = None  # the batch in the open epoch
 
     def end_publication(self, committed: bool) -> None:
@@ -128,6 +136,8 @@ def updates(service: DataService, request: requests.UpdatesRequest, blocks: Bloc
 def publish(service: DataService, command: PublishCommand, blocks: Blocks) -> int:
     """Insert staged rows at the open epoch."""
     relation = service.find_input(command.name)
+    if command.replacing:
+        service.complete(relation.base().dataflow)
     now, rows = constant(service.db.time.elements[0]), 0
     for key in command.keys:
         for block, _ in service.staged.take(key):

@@ -244,6 +244,10 @@ class SocketPoller:
                 ready = poll(0)
         return [number for number, _ in ready or poll(seconds * 1000)]
 
+    def arrived(self) -> bool:
+        """Return whether something has arrived that was not received yet."""
+        return any(events & ~select.POLLOUT for _, events in self._poll.poll(0))
+
     def _update_interest(self) -> None:
         """Poll for writing exactly the connections that have unsent bytes."""
         for connection, number in self._wanted:

@@ -41,6 +41,7 @@ class Generations:
         self.checkpoint = self.now  # the frontier of the last checkpoint that all workers have
         self.stored: frozenset[str] = frozenset()  # the relations that all workers had on disk
         self.recoveries = 0
+        self.sealed: Callable[[], int | None] = lambda: None  # the last epoch that all answers had, if they may lag
         self.after_recovery: list[Callable[[], None]] = []  # called once the dataflows are installed again
         self._coordinator = coordinator
         self._config = config
@@ -60,7 +61,7 @@ class Generations:
         if not usable:
             raise Corrupt(f"the workers' parts of {path} do not fit together")
         self.checkpoint = max(usable, key=lambda frontier: frontier.elements)
-        met = self._coordinator.meet(self._config, upto, self.checkpoint)
+        met = self._coordinator.meet(self._config, upto, self.checkpoint, self.sealed())
         self.now = Frontier(met[0].time)
         self._share_since([rank.since for rank in met])
         stored = [set(rank.stored) for rank in met]

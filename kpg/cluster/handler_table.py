@@ -3,7 +3,7 @@
     HANDLERS = HandlerTable[RankGeneration]()
 
     @HANDLERS.handles(AdvanceCommand)
-    def _advance(self, command: AdvanceCommand, blocks: list[Updates]) -> AdvanceResult: ...
+    def _advance(self, command: AdvanceCommand, blocks: list[Updates]) -> RankReport: ...
 
 A method returns the result that the request's class declares, or an `Answer` if rows go with it. Adding a request takes
 its definition and its handler; there is no other list.

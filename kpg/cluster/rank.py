@@ -4,7 +4,8 @@
 
 Every rank gets the same commands in the same order, so all build the same dataflows. A command that needs all of them
 (an advance, a read) ends when nothing before the clock is in flight on any rank. Between commands a rank serves data
-connections, works on what its peers send, and merges batches.
+connections, works on what its peers send, and merges batches. If commands do not wait for answers, it works in slices
+between them, and sends reports of what is complete; a slice ends early when something arrives.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ from kpg.cluster.hello_messages import BOOTSTRAPS, DataHello, Hello, PeerHello, 
 from kpg.cluster.mesh import Mesh
 from kpg.cluster.rank_commands.command_kinds import COMMANDS, LifecycleCommand
 from kpg.cluster.rank_commands.lifecycle_commands import MeetCommand, Met, PrepareCommand, Recoverable, StopCommand
+from kpg.cluster.rank_completion import RankCompletion
 from kpg.cluster.rank_durability import RankDurable
 from kpg.cluster.rank_generation import RankGeneration
 from kpg.cluster.request_frames import (
     REFUSAL,
     REPLY,
+    REPORT,
     REQUEST,
     UNNUMBERED,
     Answer,
@@ -51,6 +54,8 @@ from kpg.storage.transaction_log import Durability
 from kpg.version import __version__
 
 MEETING_TIMEOUT_SECONDS = 30.0  # for all peers of a generation to connect
+SLICE_SECONDS = 0.002  # of work between two looks at the coordinator's connection
+CALL_CHECK_SECONDS = 0.0005  # between two checks, within a slice, whether something has arrived
 IDLE_AFTER_SECONDS = 0.005  # merging sooner would delay a next command for a merge that no reader needs yet
 KERNEL_LOADING_AFTER_SECONDS = 1.0  # of silence: a later query then finds its kernels loaded
 DIRECTORY_TIMEOUT_SECONDS = 20.0  # for ranks of a coordinator that is gone to notice that and release the directory
@@ -136,6 +141,8 @@ class Rank:
         """Perform a command and send its reply; a command without a number is answered only if it fails."""
         try:
             answer = self._perform(incoming)
+            if self.generation is not None and incoming.number != UNNUMBERED:
+                self.generation.reports.last_command = incoming.number
             if incoming.number != UNNUMBERED:
                 text = encode_result(answer.value)
                 self.control.send(REPLY, encode_frame(incoming.number, text, answer.blocks, self.dictionary))
@@ -171,7 +178,8 @@ class Rank:
             waiting += self.mesh.connections()
             db = self.generation.db
             try:
-                db.worker.run()
+                if self._work_in_slices(self.generation):
+                    return
             except WorkerLost as error:
                 self.failure = error
                 return
@@ -182,6 +190,23 @@ class Rank:
         if not frames.wait(waiting, KERNEL_LOADING_AFTER_SECONDS):
             while next(self._kernels, None) is not None and not frames.wait(waiting, 0):
                 pass
+
+    def _work_in_slices(self, generation: RankGeneration) -> bool:
+        """Work for a slice and report what is complete, or do all work if commands wait for it.
+
+        Return whether work is left.
+        """
+        completion = generation.completion
+        if not completion.lags:
+            generation.db.worker.run()
+            return False
+        busy = completion.work(SLICE_SECONDS)
+        report = generation.reports.take_if_new(idle=not busy)
+        if report is not None:
+            text = encode_result(report.value)
+            self.control.send(REPORT, encode_frame(UNNUMBERED, text, report.blocks, self.dictionary))
+            self.control.flush()
+        return busy
 
     def _connections(self) -> list[frames.Waitable]:
         """Return all connections but those to peers."""
@@ -243,7 +268,10 @@ class Rank:
         self.mesh = mesh  # closed with the generation if a later step fails
         start = (0,) * command.config.coordinates
         worker = Worker(self.rank, ranks, mesh if ranks > 1 else None, start)
-        db = EmbeddedDatabase(command.config, worker, self.symbols, self._recover(command, mesh))
+        worker.is_called = ArrivalCheck([self.control, *mesh.connections()]).has_arrived
+        db = EmbeddedDatabase(command.config, worker, self.symbols, self._recover(command, mesh), RankCompletion)
+        if command.sealed is not None and isinstance(db.completion, RankCompletion):
+            db.completion.sealed = Frontier.at((command.sealed,))
         self.generation = RankGeneration(db, mesh, self._connections_while_settling, self.dictionary)
         if db.durable is None:
             return Met(db.time.elements, ())
@@ -304,6 +332,22 @@ class Rank:
             connection.connection.close()
         self._end_generation()
         self.control.close()
+
+
+class ArrivalCheck:
+    """Tells a running step whether something has arrived on some connections, at most every CALL_CHECK_SECONDS."""
+
+    def __init__(self, connections: list[FrameSocket]) -> None:
+        self._poller = frames.SocketPoller(connections)
+        self._next = 0.0
+
+    def has_arrived(self) -> bool:
+        """Return whether something has arrived; False without a look if the last one was just now."""
+        now = time.perf_counter()
+        if now < self._next:
+            return False
+        self._next = now + CALL_CHECK_SECONDS
+        return bool(self._poller.arrived())
 
 
 def avoid_preempting_waker() -> None:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kpg.api.arrow_functions import ArrowFunction
 from kpg.api.changes import EachChange
@@ -27,25 +27,16 @@ from kpg.cluster.data_service import DataService
 from kpg.cluster.frame_codec import SymbolDictionary
 from kpg.cluster.handler_table import HandlerTable
 from kpg.cluster.mesh import Mesh
-from kpg.cluster.request_frames import RowBlock, symbolic_lanes
+from kpg.cluster.rank_reports import RankReports
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
+from kpg.dataflow.graph import Dataflow
 from kpg.errors import UndefinedName
-from kpg.protocol.error_messages import failure_of
-from kpg.protocol.parts import FailureSpec
 
 # Polling for this long before sleeping: a wake-up costs more than a peer needs to answer within a round of a loop.
 SPIN_SECONDS = 500e-6
 SHARED_PREFIX = "shared "  # of the kind of a source, in a plan that finds or installs indexes of it
 SETTLE_TIMEOUT_SECONDS = 1.0  # a sleeping rank checks this often whether the coordinator has given up
-
-
-class OutputReport(NamedTuple):
-    """What an advance tells about an output: its changes on this rank, and why it has no value now, if so."""
-
-    name: str
-    changes: RowBlock
-    failure: FailureSpec | None
 
 
 class RankGeneration:
@@ -65,9 +56,10 @@ class RankGeneration:
         self.outputs: dict[str, EmbeddedOutput] = {}
         self.arrangements: dict[int, EmbeddedArrangement] = {}
         self.probes: dict[int, EmbeddedProbe] = {}
-        self.failing: set[str] = set()  # the outputs that fail, as the coordinator knows
+        self.reports = RankReports(db, self.outputs)
+        self.completion = self.reports.completion
         self.mark: PendingMark | None = None  # of the rows before the open transaction
-        self.data_service = DataService(db, self.outputs, self.settle)
+        self.data_service = DataService(db, self.outputs, self.settle, self.complete)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._spin_seconds = SPIN_SECONDS if db.worker.peers <= cores else 0.0  # spinning would take a peer's core
 
@@ -76,19 +68,56 @@ class RankGeneration:
         self.db.close()
 
     def settle(self) -> None:
+        """Work, with all peers, until nothing before the clock is in flight.
+
+        A rank that serves requests returns at once: the coordinator reads at times that all ranks have completed.
+        """
+        if not self.completion.serving:
+            self.do_all_work()
+
+    def do_all_work(self) -> None:
         """Work, with all peers, until nothing before the clock is in flight."""
-        worker, poller = self.db.worker, None
+
+        def work() -> bool:
+            self.db.worker.run()
+            return self.db.worker.is_settled()
+
+        self._work_until(work)
+        self.completion.unfinished = False
+
+    def complete(self, dataflow: Dataflow, epoch: int | None = None) -> None:
+        """Work on one dataflow, with all peers, until it has completed an epoch, by default all closed ones.
+
+        For inputs and their indexes, which are complete soon; a query might delay all others.
+        """
+        worker, wanted = self.db.worker, self.db.epoch - 1 if epoch is None else epoch
+
+        def work() -> bool:
+            worker.exchange()
+            worker.run_dataflow(dataflow)
+            worker.exchange()
+            return dataflow.dropped or self.completion.complete_through(dataflow) >= wanted
+
+        if self.completion.lags:
+            self._work_until(work)
+
+    def _work_until(self, work: Callable[[], bool]) -> None:
+        """Call a function until it returns True; wait for something to arrive before each further call."""
+        poller = None
         peers = {connection.fileno() for connection in self.mesh.connections()}
-        while True:
-            worker.run()
-            if worker.is_settled():
-                return
+        while not work():
             if poller is None:
                 poller = frames.SocketPoller([*self.other_connections(), *self.mesh.connections()])
-            spin = self._spin_seconds if worker.counts is None else 0.0  # counted CPU time is work, not waiting
+            spin = self._spin_seconds if self.db.worker.counts is None else 0.0  # counted CPU time is work, not waiting
             ready = poller.wait_soon(SETTLE_TIMEOUT_SECONDS, spin)
             if not ready or not peers.issuperset(ready):
                 poller = None  # something other than a peer: serve it, and watch the connections of then
+
+    def complete_inputs(self) -> None:
+        """Let the base arrangements of all inputs include all closed epochs."""
+        for relation in self.db.inputs.values():
+            if relation.is_arranged:
+                self.complete(relation.base().dataflow)
 
     @contextmanager
     def limited(self, limits: QueryLimits | None) -> Iterator[None]:
@@ -106,26 +135,6 @@ class RankGeneration:
         if relation is None:
             raise UndefinedName(f"there is no input called {name!r}")
         return relation
-
-    def changes_block(self, name: str) -> RowBlock:
-        """Take the unread changes of an output, as a block."""
-        changes = self.outputs[name].drain()
-        return RowBlock(changes.updates, symbolic_lanes(changes.schema))
-
-    def report_failure(self, name: str) -> FailureSpec | None:
-        """Return the reason why an output has no value now, if there is one; the coordinator gets it."""
-        error = self.outputs[name].error()
-        (self.failing.discard if error is None else self.failing.add)(name)
-        return None if error is None else failure_of(error)
-
-    def report(self, name: str) -> OutputReport | None:
-        """Return what is new about an output since the last report: changes, or that it fails or has recovered."""
-        if name not in self.outputs:
-            return None
-        was_failing = name in self.failing
-        changes, failure = self.changes_block(name), self.report_failure(name)
-        is_new = bool(len(changes.updates)) or was_failing or failure is not None
-        return OutputReport(name, changes, failure) if is_new else None
 
     # The host of a plan (kpg.plan.plan_document.PlanHost)
 

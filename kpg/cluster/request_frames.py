@@ -5,6 +5,7 @@
     REQUEST   the JSON is a typed request (`kpg.protocol.definitions`)
     REPLY     the JSON is the value that the request's class declares as its result
     REFUSAL   the JSON is the error that ended the request (`kpg.protocol.error_messages`)
+    REPORT    the JSON is a `RankReport` that a rank sends by itself; it has no number
 
 A reply has the number of its request. A request without a number gets a reply only if it fails. Rows never pass through
 JSON: a block is the columns as they are in memory.
@@ -27,7 +28,7 @@ from kpg.protocol.message_codec import decode, dump_json, plain, read
 from kpg.protocol.parts import FailureSpec
 from kpg.protocol.strict_decoder import build, decoder_of
 
-REQUEST, REPLY, REFUSAL = 16, 17, 18  # kinds of frames
+REQUEST, REPLY, REFUSAL, REPORT = 16, 17, 18, 19  # kinds of frames
 HEADER = struct.Struct("<3q")  # number, bytes of JSON, number of blocks
 UNNUMBERED = -1
 

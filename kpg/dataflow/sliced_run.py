@@ -35,12 +35,14 @@ class SlicedRun:
     def __init__(self, worker: Worker) -> None:
         self.shares = FairShares()
         self._worker = worker
-        self._turn_end = NEVER
+        self._end = self._turn_end = NEVER
         self._running: PausableStep | None = None
 
     def work(self, seconds: float) -> bool:
         """Step for about this long, or until nothing is left to do for now. Return whether work may be left."""
-        end = perf_counter() + seconds
+        self._end = perf_counter() + seconds
+        if self._worker.peers > 1:
+            self._worker.find_work()  # what peers have sent may be for a lighter dataflow than those that are busy
         with taking_turns(self):
             while True:
                 self._collect()
@@ -49,15 +51,15 @@ class SlicedRun:
                     if not self._worker.find_work():
                         if not self.shares:
                             return False
-                        wait(self.shares.awaited(), max(0.0, end - perf_counter()), FIRST_COMPLETED)
+                        wait(self.shares.awaited(), max(0.0, self._end - perf_counter()), FIRST_COMPLETED)
                 else:
-                    self._take_turn(chosen, end)
-                if perf_counter() >= end:
+                    self._take_turn(chosen)
+                if perf_counter() >= self._end:
                     return True
 
-    def _take_turn(self, dataflow: Dataflow, end: float) -> None:
+    def _take_turn(self, dataflow: Dataflow) -> None:
         began = perf_counter()
-        self._turn_end = min(end, began + TURN_SECONDS)
+        self._turn_end = min(self._end, began + TURN_SECONDS)
         try:
             while True:  # at least one part of a step, so that a slice always makes progress
                 self._step(dataflow)
@@ -111,7 +113,11 @@ class SlicedRun:
     def pause(self) -> None:
         """Leave the current step if its turn is over."""
         step = self._running
-        if step is not None and perf_counter() >= self._turn_end and step.is_current:
+        if step is None or not step.is_current:
+            return
+        if self._worker.is_called():
+            self._end = self._turn_end = 0.0
+        if perf_counter() >= self._turn_end:
             step.pause()
 
     def wait(self, future: Future[Any]) -> bool:

@@ -59,6 +59,7 @@ class EngineThread:
     ) -> None:
         self._queue: SimpleQueue[EngineRequest | None] = SimpleQueue()
         self._requests = WaitingRequests(lambda: self._queue.put(EngineRequest(do_nothing, Future(), None)))
+        self._service: Service | None = None
         self._deliver = deliver
         self._budget_of = budget_of  # by session; None if it has ended
         self._awaiting: dict[int, Interest] = {}  # interests to take changes of, when they have some
@@ -82,6 +83,8 @@ class EngineThread:
             if self._closed:
                 raise Closed("the server is shutting down")
             self._queue.put(EngineRequest(work, future, session))
+        if self._service is not None:
+            self._service.db.wake()
         return future
 
     def run_as_of(
@@ -154,6 +157,7 @@ class EngineThread:
             opened.set_exception(error)
             return
         service.db.serve_requests(self._requests)
+        self._service = service
         sys.setswitchinterval(min(MAX_SWITCH_SECONDS, sys.getswitchinterval()))
         opened.set_result(None)
         running = True

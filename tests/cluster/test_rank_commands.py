@@ -16,7 +16,7 @@ from kpg.cluster.data_service import DATA_COMMANDS, DATA_HANDLERS
 from kpg.cluster.frame_codec import SymbolDictionary
 from kpg.cluster.rank_commands.command_kinds import COMMANDS, LifecycleCommand
 from kpg.cluster.rank_commands.input_commands import InsertCommand
-from kpg.cluster.rank_commands.time_commands import AdvanceCommand, AdvanceResult
+from kpg.cluster.rank_commands.time_commands import AdvanceCommand, RankReport
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
 from kpg.errors import OverBudget, ProtocolError
@@ -88,7 +88,7 @@ def test_every_request_arrives_as_it_was_sent(kind: typing.Any, data: st.DataObj
 def test_results_are_decoded_by_the_type_that_the_command_declares() -> None:
     command = AdvanceCommand(((2**62,),))
     failure = failure_of(OverBudget("too much", hint="less"))
-    result = AdvanceResult(("answer",), 5, (failure,), failure)
+    result = RankReport(("answer",), (failure,), 5, failure, lagging={"output answer": 3}, kept={"answer": (1, 8)})
     assert request_frames.decode_result(command, encode_result(result)) == result
     for kind in (*COMMANDS, *DATA_REQUESTS):
         assert result_annotation(kind) is not typing.Any

@@ -20,9 +20,9 @@ MAX_MEDIAN_DIFFERENCE_SECONDS = 0.1
 MAX_WORST_SECONDS = 2.0
 
 
-@pytest.fixture(scope="module")
-def server():
-    with served() as running:
+@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+def server(request):
+    with served(workers=request.param) as running:
         with kpg.connect(running.url, token=USER) as db:
             db.create_relation("item", {"x": int, "y": int})
             for name in ("big", "big2"):
@@ -73,7 +73,7 @@ def asking_again_and_again(url, text):
         asker.join()
 
 
-@pytest.mark.parametrize(("text", "rows"), [(PRODUCT, 10), (SUMS_TO_SEVEN, 8)])
+@pytest.mark.parametrize(("text", "rows"), [(PRODUCT, 10), (SUMS_TO_SEVEN, 8)], ids=["product", "sums"])
 def test_an_expensive_query_delays_others_by_milliseconds(server, text, rows):
     with kpg.connect(server.url, token=USER) as db:
         follower = Follower(db)
@@ -89,8 +89,10 @@ def test_an_expensive_query_delays_others_by_milliseconds(server, text, rows):
 
 def dataflow_names(server):
     """Return the names of the installed dataflows that compute queries."""
-    work = server.hub.engine.run(lambda service: [flow.name for flow in service.db.worker.dataflows.values()])
-    return [name for name in work.result(PATIENCE) if name.startswith(("p #", "answer p"))]
+    description = server.hub.engine.run(lambda service: service.db.describe()).result(PATIENCE)
+    workers = description.get("workers", [description])
+    names = {dataflow["name"] for worker in workers for dataflow in worker["dataflows"]}
+    return [name for name in names if name.startswith(("p #", "answer p"))]
 
 
 def until(condition):
@@ -109,7 +111,7 @@ def test_a_query_ends_with_its_client(server):
     until(lambda: dataflow_names(server))
     wild.close()
     assert until(lambda: not dataflow_names(server)) < MAX_WORST_SECONDS
-    assert not server.hub.engine.run(lambda service: service.db.completion.has_work).result(PATIENCE)
+    assert not server.hub.engine.run(lambda service: service.db.has_work).result(PATIENCE)
 
 
 def ask_product(db):

@@ -1,4 +1,7 @@
-"""Services on one worker and on several. Clusters are started once; each service on them leaves no relation behind."""
+"""Services on one worker and on several. Clusters are started once; each service on them leaves no relation behind.
+
+Two workers complete all answers with each advance. Three work in slices, as in a server.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -7,7 +10,17 @@ from typing import Any
 import pytest
 
 import kpg
+from kpg.api.waiting_requests import WaitingRequests
 from kpg.service import Service
+
+
+class OneSession(WaitingRequests):
+    """Requests of a single session: all reads include all writes."""
+
+    @property
+    def last_write(self) -> int:
+        return 2**62
+
 
 ServiceOn = Callable[..., AbstractContextManager[Service]]
 
@@ -25,6 +38,8 @@ def service_on() -> Iterator[ServiceOn]:
             return
         if (workers, history) not in opened:
             opened[workers, history] = kpg.open(workers=workers, history=history)
+            if workers > 2:
+                opened[workers, history].serve_requests(OneSession())
         db = opened[workers, history]
         service = Service(db, **options)
         yield service

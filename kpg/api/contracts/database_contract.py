@@ -146,9 +146,17 @@ class Database(Uncopyable, ABC):
     def serve_requests(self, requests: WaitingRequests) -> None:
         """Let requests wait for answers without blocking each other; the caller runs them, and calls `work`."""
 
+    def wake(self) -> None:
+        """Let `work` return soon, if it waits on another thread: a request has arrived. Any thread may call this."""
+
     @abstractmethod
     def wait_for_future(self, future: Future[Any]) -> None:
         """Wait for a future that others work on; in a request, let the thread serve others."""
+
+    def notify_followers(self) -> None:
+        """Call the followers: times are complete, and listeners have received the changes."""
+        for follower in tuple(self.followers):
+            follower()
 
     @abstractmethod
     def transact(self, fill: Callable[[Database], Any], *, origin: tuple[str, int] | None = None) -> int:

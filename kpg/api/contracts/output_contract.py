@@ -17,7 +17,7 @@ from kpg.columns.order_key import OrderBy, OrderKey
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
-from kpg.errors import KpgError
+from kpg.errors import KpgError, TimeNotReached
 
 if TYPE_CHECKING:
     from kpg.api.capture import Capture
@@ -178,3 +178,12 @@ class Output(Uncopyable, Releasable):
     def __del__(self) -> None:
         if not self.is_named and not self.ended:
             self.db.outputs.abandon(self)
+
+
+def clock_behind(output: Output, epoch: int) -> TimeNotReached:
+    """Return the error for an epoch that no answer can complete yet."""
+    return TimeNotReached(
+        f"{output.name} cannot complete {epoch}",
+        detail=f"The clock is at {output.db.epoch}.",
+        hint="Call db.advance() first.",
+    )

@@ -38,6 +38,8 @@ def insert(rank: RankGeneration, command: InsertCommand, blocks: Blocks) -> None
     relation = rank.find_input(command.name)
     # This rank alone has the command: arranging the relation now would wait for the others forever.
     assert relation.is_arranged or not command.replacing, f"{command.name} is not arranged on all ranks"
+    if command.replacing:
+        rank.complete(relation.base().dataflow)
     for block in blocks:
         if command.replacing:
             relation.replace_lanes(block.data)
@@ -63,6 +65,7 @@ def arrange_input(rank: RankGeneration, command: ArrangeInputCommand, blocks: Bl
 def present_rows(rank: RankGeneration, command: PresentRowsCommand, blocks: Blocks) -> Answer[None]:
     """Send the rows of an input that have the values of the block."""
     relation = rank.find_input(command.name)
+    rank.complete(relation.base().dataflow)
     rows = relation.present(command.columns, blocks[0].data)
     return Answer(None, [RowBlock(rows, symbolic_lanes(relation.schema))])
 

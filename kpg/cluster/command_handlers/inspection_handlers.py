@@ -56,6 +56,6 @@ def forget_symbols(rank: RankGeneration, command: ForgetSymbolsCommand, blocks: 
 @HANDLERS.handles(ReclaimSymbolsCommand)
 def reclaim_symbols(rank: RankGeneration, command: ReclaimSymbolsCommand, blocks: Blocks) -> int:
     """Free unused symbols. All ranks have settled and forgotten before, so none renumbers while another still sends."""
-    rank.settle()
+    rank.do_all_work()
     used = np.union1d(symbols_in_use(rank.db), rank.data_service.staged.symbols_in_use())
     return rank.db.symbols.reclaim(used)

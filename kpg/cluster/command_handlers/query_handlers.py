@@ -22,6 +22,7 @@ from kpg.cluster.rank_commands.query_commands import (
     TakeChangesCommand,
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.cluster.rank_reports import index_key
 from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
 from kpg.cluster.shard_blocks import shard_block
 from kpg.plan import plan_document
@@ -33,7 +34,8 @@ def install_output(rank: RankGeneration, command: InstallOutputCommand, blocks: 
     """Install an output."""
     node = plan_document.read(command.plan, rank)
     with rank.limited(command.limits):
-        rank.outputs[command.name] = rank.db.installer.output(node, command.name, command.keep)
+        output = rank.outputs[command.name] = rank.db.installer.output(node, command.name, command.keep)
+    rank.reports.add_output(output)
 
 
 @HANDLERS.handles(InstallArrangementCommand)
@@ -47,6 +49,7 @@ def install_arrangement(rank: RankGeneration, command: InstallArrangementCommand
             if relation is None
             else relation.arrange(*command.keys)
         )
+    rank.reports.add(index_key(command.number), rank.arrangements[command.number].installed.dataflow.id)
 
 
 @HANDLERS.handles(InstallProbeCommand)
@@ -58,7 +61,7 @@ def install_probe(rank: RankGeneration, command: InstallProbeCommand, blocks: Bl
 @HANDLERS.handles(ReleaseOutputCommand)
 def release_output(rank: RankGeneration, command: ReleaseOutputCommand, blocks: Blocks) -> None:
     """Release an output; may be repeated."""
-    rank.failing.discard(command.name)
+    rank.reports.remove_output(command.name)
     if (output := rank.outputs.pop(command.name, None)) is not None:
         output.release()
 
@@ -66,6 +69,7 @@ def release_output(rank: RankGeneration, command: ReleaseOutputCommand, blocks: 
 @HANDLERS.handles(ReleaseArrangementCommand)
 def release_arrangement(rank: RankGeneration, command: ReleaseArrangementCommand, blocks: Blocks) -> None:
     """Release an arrangement; may be repeated."""
+    rank.reports.forget(index_key(command.number))
     if (arrangement := rank.arrangements.pop(command.number, None)) is not None:
         arrangement.release()
 
@@ -81,7 +85,8 @@ def release_probe(rank: RankGeneration, command: ReleaseProbeCommand, blocks: Bl
 def take_changes(rank: RankGeneration, command: TakeChangesCommand, blocks: Blocks) -> Answer[FailureSpec | None]:
     """Send the unread changes of an output, and why it has no value now, if so."""
     rank.settle()
-    return Answer(rank.report_failure(command.name), [rank.changes_block(command.name)])
+    rank.reports.follow(command.name)
+    return Answer(rank.reports.failure(command.name), [rank.reports.changes_block(command.name)])
 
 
 @HANDLERS.handles(DiscardChangesCommand)
@@ -90,9 +95,9 @@ def discard_changes(
 ) -> tuple[FailureSpec | None, ...]:
     """Drop changes that the coordinator has from before, or does not need."""
     rank.settle()
-    for name in command.names:
-        rank.changes_block(name)
-    return tuple([rank.report_failure(name) for name in command.names])
+    for name, through in zip(command.names, command.through or (None,) * len(command.names), strict=True):
+        rank.reports.skip(name, through)
+    return tuple([rank.reports.failure(name) for name in command.names])
 
 
 @HANDLERS.handles(SnapshotCommand)
@@ -101,7 +106,9 @@ def snapshot(rank: RankGeneration, command: SnapshotCommand, blocks: Blocks) -> 
     rank.settle()
     output = rank.outputs[command.name]
     if command.failing:
-        return Answer(None, [RowBlock(output.lanes(), symbolic_lanes(output.schema))])
+        epoch = output.complete_through if command.as_of is None else command.as_of[0]
+        assert epoch is not None
+        return Answer(None, [RowBlock(output.lanes_at(epoch), symbolic_lanes(output.schema))])
     return Answer(None, [shard_block(rank.db, output.readable(), output.schema, command.as_of, None)])
 
 
@@ -121,6 +128,7 @@ def indexed_rows(rank: RankGeneration, command: IndexedRowsCommand, blocks: Bloc
     installed = arrangement_source(source).arranged_by(command.keys)
     if installed is None:
         return Answer(False)
+    rank.complete(installed.dataflow, None if command.as_of is None else command.as_of[0])
     keys = wanted_keys(blocks[0].data)
     return Answer(True, [shard_block(rank.db, installed, source.schema, command.as_of, keys)])
 

@@ -27,6 +27,7 @@ from kpg.storage.record import Origin
 def begin_checkpoint(rank: RankGeneration, command: BeginCheckpointCommand, blocks: Blocks) -> None:
     """Begin to write a checkpoint."""
     rank.settle()
+    rank.complete_inputs()
     assert isinstance(rank.db.durable, RankDurable)
     rank.db.durable.begin_common_checkpoint(rank.db, Frontier(command.keep))
 

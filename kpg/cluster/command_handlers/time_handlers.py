@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from kpg.algebra.frontier import Frontier
-from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.time_commands import (
     AdvanceCommand,
-    AdvanceResult,
     LogCommand,
     MarkCommand,
+    RankReport,
+    SealCommand,
+    ServeCommand,
     SettleCommand,
     TakeBackCommand,
     TimeCommand,
@@ -17,44 +18,50 @@ from kpg.cluster.rank_commands.time_commands import (
 )
 from kpg.cluster.rank_durability import RankDurable
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.cluster.rank_reports import exceeded_limit
 from kpg.cluster.request_frames import Answer
-from kpg.errors import ResourceError
-from kpg.protocol.error_messages import failure_of
-from kpg.protocol.parts import FailureSpec
 from kpg.storage.record import Origin
 
 
 @HANDLERS.handles(AdvanceCommand)
-def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> Answer[AdvanceResult]:
-    """Move the clock and complete all work before it."""
+def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> Answer[RankReport]:
+    """Move the clock, and complete all work before it if the coordinator waits for that."""
     db = rank.db
     for name in command.dirty:  # on all ranks in the same order, whichever of them has rows
         rank.find_input(name).prepare()
     busy, before = bool(db.pending), db.time
+    if command.sealed is not None:
+        rank.completion.note_sealed(command.sealed)
     db.move_clock(Frontier(command.to))
-    rank.settle()
+    if command.wait:
+        rank.do_all_work()
     log_bytes = 0
     if db.durable is not None:
         db.durable.wait()
         log_bytes = db.durable.storage.log_bytes
     for origin in command.origins:
         db.applied.add(Origin(*origin))
+    rank.data_service.end_publication(committed=True)
+    if not command.wait:
+        rank.completion.unfinished = True
+        return rank.reports.take(log_bytes)
     db.seal(before)
     db.idle_merge_after_advance(busy)
-    rank.data_service.end_publication(committed=True)
-    reports = [report for name in command.following if (report := rank.report(name)) is not None]
-    changed, failures = tuple([one.name for one in reports]), tuple([one.failure for one in reports])
-    result = AdvanceResult(changed, log_bytes, failures, exceeded_limit(db))
-    return Answer(result, [one.changes for one in reports])
+    rank.completion.pass_on()
+    return rank.reports.take(log_bytes, exceeded_limit(db))
 
 
-def exceeded_limit(db: EmbeddedDatabase) -> FailureSpec | None:
-    """Return the memory limit that the db exceeds, if it does."""
-    try:
-        db.memory.check()
-    except ResourceError as error:
-        return failure_of(error)
-    return None
+@HANDLERS.handles(SealCommand)
+def seal(rank: RankGeneration, command: SealCommand, blocks: Blocks) -> None:
+    """Note what is complete everywhere."""
+    rank.completion.note_sealed(command.epoch)
+
+
+@HANDLERS.handles(ServeCommand)
+def serve(rank: RankGeneration, command: ServeCommand, blocks: Blocks) -> None:
+    """Work in slices from now on."""
+    rank.do_all_work()
+    rank.completion.serving = True
 
 
 @HANDLERS.handles(LogCommand)

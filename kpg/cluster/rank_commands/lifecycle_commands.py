@@ -47,6 +47,7 @@ class MeetCommand(LifecycleCommand[Met]):
     config: Config
     upto: FrontierSpec | None = None  # recover updates before this frontier …
     checkpoint: FrontierSpec | None = None  # … from the checkpoint at this one
+    sealed: int | None = None  # the last epoch that all answers had completed, if they lagged
 
 
 @message("since", COMMANDS)

@@ -64,7 +64,10 @@ class ReleaseProbeCommand(Command[None]):
 
 @message("changes", COMMANDS)
 class TakeChangesCommand(Command[FailureSpec | None]):
-    """Send the unread changes of an output, as a block; the result is why it has no value now, if so."""
+    """Send the unread changes of an output, as a block, and later ones with reports.
+
+    The result is why it has no value now, if so.
+    """
 
     name: str
 
@@ -73,10 +76,11 @@ class TakeChangesCommand(Command[FailureSpec | None]):
 class DiscardChangesCommand(Command[tuple[FailureSpec | None, ...]]):
     """Drop unread changes of outputs: the coordinator has them from the generation before, or reads rows instead.
 
-    The result is, for each output, why it has no value now.
+    Later ones are sent with reports. The result is, for each output, why it has no value now.
     """
 
     names: tuple[str, ...]
+    through: tuple[int, ...] | None = None  # for each, the epoch through which the coordinator has the changes
 
 
 @message("snapshot", COMMANDS)

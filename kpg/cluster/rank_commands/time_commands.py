@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
-from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, FrontierSpec, OriginPair
+from dataclasses import field
+
+from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, FrontierSpec, OriginPair, StructuralCommand
 from kpg.protocol.definitions import message, part
 from kpg.protocol.parts import FailureSpec
 
 
-@part("AdvanceResult")
-class AdvanceResult:
-    """The result of an advance on one rank. The changes of each output in `changed` are a block of the reply.
+@part("RankReport")
+class RankReport:
+    """What is new on one rank. It is the result of an advance; a rank with work left also sends it by itself.
 
-    An output that has no changes on this rank is not in `changed`, unless it fails, or has failed until now.
+    The changes of each output in `changed` are a block beside the report. An output that has no changes on this rank is
+    not in `changed`, unless it fails, or has failed until now.
     """
 
-    changed: tuple[str, ...]
-    log_bytes: int
+    changed: tuple[str, ...] = ()
     failures: tuple[FailureSpec | None, ...] = ()  # for each of `changed`, why it has no value now
+    log_bytes: int = 0
     trouble: FailureSpec | None = None  # a limit that was exceeded; the clock has moved all the same
+    number: int = -1  # of this report: later ones of the rank have greater numbers
+    after: int = -1  # the number of the last command before this report
+    reached: int = -1  # the last epoch that all ranks have closed, as far as this one knows
+    complete: int = -1  # the last epoch that all dataflows have completed
+    lagging: dict[str, int] = field(default_factory=dict)  # by answer: the last completed epoch, if before `reached`
+    kept: dict[str, tuple[int, int]] = field(default_factory=dict)  # by answer with limits: rows and bytes, if new
+    lags: dict[str, tuple[int, int]] = field(default_factory=dict)  # by answer: epochs behind, and pinned bytes
 
 
 @message("advance", COMMANDS)
-class AdvanceCommand(Command[AdvanceResult]):
-    """Move the clock to a frontier, complete all work before it, and send the changes of the followed outputs."""
+class AdvanceCommand(Command[RankReport]):
+    """Move the clock to a frontier, and log what is new.
+
+    With `wait`, complete all work before the clock first, and send the changes of the followed outputs. Otherwise the
+    rank does this in slices, between other commands, and reports what is complete.
+    """
 
     to: FrontierSpec
     dirty: tuple[str, ...] = ()  # the inputs that have rows on some rank
-    following: tuple[str, ...] = ()  # the outputs that send their changes along
     origins: tuple[OriginPair, ...] = ()
+    wait: bool = True
+    sealed: int | None = None  # the last epoch that all ranks have completed, if they work in slices
+
+
+@message("seal", COMMANDS)
+class SealCommand(Command[None]):
+    """Note the last epoch that all ranks have completed: history before it may go, as `history=` says."""
+
+    epoch: int
+
+
+@message("serve", COMMANDS)
+class ServeCommand(StructuralCommand):
+    """Work in slices between commands from now on. Commands that read name times that are complete."""
 
 
 @message("log", COMMANDS)

@@ -1,0 +1,233 @@
+"""What a rank tells the coordinator: changes of followed outputs, failures, and how far answers are complete.
+
+    follow(name)    collect the changes of an output from now on
+    take(...)       everything that is new, as a report and its blocks
+    take_if_new()   the same, if there is something new; None otherwise
+
+A report states the whole progress of the rank, so the last one counts. While answers lag, making reports takes at most
+about a tenth of the rank's time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from kpg.api.answer_lag import CHECK_SECONDS, lag_of
+from kpg.api.changes import Changes
+from kpg.api.usage_guard import LimitedUsage
+from kpg.cluster.rank_commands.time_commands import RankReport
+from kpg.cluster.rank_completion import RankCompletion, RankProgress
+from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
+from kpg.columns.selection import keep
+from kpg.columns.updates import Updates, concatenate, no_updates, spread
+from kpg.errors import ResourceError
+from kpg.protocol.error_messages import failure_of
+from kpg.protocol.parts import FailureSpec
+
+if TYPE_CHECKING:
+    from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.embedded_output import EmbeddedOutput
+
+REPORT_SHARE = 0.1  # of the time, at most, that a rank with work left spends on reports
+
+
+class RankReports:
+    """The reports of one rank in one generation."""
+
+    def __init__(self, db: EmbeddedDatabase, outputs: dict[str, EmbeddedOutput]) -> None:
+        assert isinstance(db.completion, RankCompletion)
+        self.db = db
+        self.completion: RankCompletion = db.completion
+        self.last_command = -1  # the number of the last command that was performed
+        self._outputs = outputs
+        self._followed: dict[str, Callable[[], None]] = {}  # by output: ends following it
+        self._skipped: dict[str, int] = {}  # by output: changes through this epoch are known to the coordinator
+        self._changes: dict[str, list[Updates]] = {}
+        self._failing: set[str] = set()  # the outputs that fail, as the coordinator knows
+        self._failed: set[str] = set()  # outputs whose dataflow has ended since the last report
+        self._names: dict[int, str] = {}  # of the answers, by the id of their dataflow
+        self._active: set[int] = set()  # ids of dataflows whose counts have changed since the last report
+        self._kept: dict[str, tuple[int, int]] = {}  # as last reported
+        self._sent = RankProgress()
+        self._numbers = count()
+        self._is_due = True  # whether the next report is new whatever it says: something was installed
+        self._not_before = self._next_usage = 0.0
+
+    # Answers
+
+    def add(self, key: str, dataflow_id: int) -> None:
+        """Report the progress of an answer under a key."""
+        self._names[dataflow_id] = key
+        self._is_due = True
+
+    def add_output(self, output: EmbeddedOutput) -> None:
+        """Report the progress and the failure of an output."""
+        self.add(output_key(output.name), output.dataflow.id)
+        output.on_failure(partial(self._failed.add, output.name))
+
+    def forget(self, key: str) -> None:
+        """Report no progress of an answer any more."""
+        self._names = {number: known for number, known in self._names.items() if known != key}
+
+    def remove_output(self, name: str) -> None:
+        """Report nothing more about an output."""
+        self.forget(output_key(name))
+        for mapping in (self._followed, self._skipped, self._changes, self._kept):
+            mapping.pop(name, None)
+        self._failing.discard(name)
+        self._failed.discard(name)
+
+    def follow(self, name: str) -> None:
+        """Collect the changes of an output from now on, and those before that are complete; may be repeated."""
+        if name not in self._followed:
+            self._followed[name] = self._outputs[name].on_change(partial(self._collect, name))
+        self._outputs[name].notify()
+
+    def skip(self, name: str, through: int | None) -> None:
+        """Follow an output and drop its changes: all that are complete, or those through an epoch, now and later."""
+        self.follow(name)
+        if through is None:
+            self._changes.pop(name, None)
+        else:
+            self._outputs[name].keep_times_apart()
+            self._skipped[name] = through
+            parts = self._changes.pop(name, [])
+            self._changes[name] = [later for part in parts if len(later := self._later(name, part))]
+
+    def _collect(self, name: str, changes: Changes) -> None:
+        later = self._later(name, changes.updates)
+        if len(later):
+            self._changes.setdefault(name, []).append(later)
+
+    def _later(self, name: str, updates: Updates) -> Updates:
+        """Return the updates that the coordinator does not know."""
+        through = self._skipped.get(name)
+        if through is None or not len(updates) or updates.times[0].min() > through:
+            return updates
+        return keep(updates, spread(updates.times, len(updates))[0] > through)
+
+    def changes_block(self, name: str) -> RowBlock:
+        """Take the collected changes of an output, as a block."""
+        schema, parts = self._outputs[name].schema, self._changes.pop(name, [])
+        changes = concatenate(parts) if parts else no_updates(schema.width, self.db.config.coordinates)
+        return RowBlock(changes, symbolic_lanes(schema))
+
+    def failure(self, name: str) -> FailureSpec | None:
+        """Return the reason why an output has no value now, if there is one; the coordinator gets it."""
+        error = self._outputs[name].error()
+        (self._failing.discard if error is None else self._failing.add)(name)
+        return None if error is None else failure_of(error)
+
+    # Reports
+
+    def take_if_new(self, idle: bool) -> Answer[RankReport] | None:
+        """Return what is new for the coordinator; None if nothing is, or the rank is busy and no report is due yet."""
+        began = monotonic()
+        if began < self._not_before and not idle:
+            return None
+        progress = self.completion.progress(self._active)
+        is_new = self._is_due or progress != self._sent or any(self._changes.values()) or bool(self._failed)
+        kept, lags = ({}, {}) if began < self._next_usage and not idle else self._usage(progress)
+        report = None
+        if is_new or kept or lags:
+            report = self._take(progress, self._active_outputs(), kept, lags)
+        spent = monotonic() - began
+        self._not_before = began + spent / REPORT_SHARE if progress.lagging else 0.0
+        return report
+
+    def take(self, log_bytes: int = 0, trouble: FailureSpec | None = None) -> Answer[RankReport]:
+        """Return what is new, after all work was done: any output may have failed."""
+        progress = self.completion.progress(self._active)
+        return self._take(progress, list(self._followed), {}, {}, log_bytes, trouble)
+
+    def _active_outputs(self) -> list[str]:
+        """Return the followed outputs that may have begun to fail, or have recovered, since the last report."""
+        keys = [self._names.get(number, "") for number in self._active]
+        names = {key.removeprefix(OUTPUT) for key in keys if key.startswith(OUTPUT)} | self._failed | self._failing
+        return sorted(names & self._followed.keys() | (self._failed & self._outputs.keys()))
+
+    def _take(
+        self,
+        progress: RankProgress,
+        may_fail: list[str],
+        kept: dict[str, tuple[int, int]],
+        lags: dict[str, tuple[int, int]],
+        log_bytes: int = 0,
+        trouble: FailureSpec | None = None,
+    ) -> Answer[RankReport]:
+        changed: list[str] = []
+        failures: list[FailureSpec | None] = []
+        blocks: list[RowBlock] = []
+        for name in dict.fromkeys([*self._changes, *may_fail]):
+            was_failing = name in self._failing
+            failure, parts = self.failure(name), self._changes.get(name)
+            if parts or was_failing or failure is not None:
+                changed.append(name)
+                failures.append(failure)
+                blocks.append(self.changes_block(name))
+        self._active.clear()
+        self._failed.clear()
+        self._sent, self._is_due = progress, False
+        lagging = {key: epoch for number, epoch in progress.lagging if (key := self._names.get(number)) is not None}
+        report = RankReport(
+            tuple(changed),
+            tuple(failures),
+            log_bytes,
+            trouble,
+            next(self._numbers),
+            self.last_command,
+            progress.reached,
+            progress.complete,
+            lagging,
+            kept,
+            lags,
+        )
+        return Answer(report, blocks)
+
+    def _usage(self, progress: RankProgress) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
+        """Return what answers with limits keep, if that has changed, and how far answers lag."""
+        self._next_usage = monotonic() + CHECK_SECONDS
+        kept: dict[str, tuple[int, int]] = {}
+        lags: dict[str, tuple[int, int]] = {}
+        limits_lag = self.db.config.max_lag is not None or self.db.config.memory_limit is not None
+        behind = dict(progress.lagging)
+        for number in self._active | behind.keys():
+            output = self._outputs.get(self._names.get(number, "").removeprefix(OUTPUT))
+            if output is None or output.ended:
+                continue
+            usage = output.dataflow.usage
+            if isinstance(usage, LimitedUsage):
+                now = (usage.kept_rows, usage.kept_bytes)
+                if now != self._kept.get(output.name, (0, 0)):
+                    kept[output.name] = self._kept[output.name] = now
+            if limits_lag and number in behind:
+                lag = lag_of(output.dataflow)
+                if lag.epochs:
+                    lags[output.name] = (lag.epochs, lag.pinned_bytes)
+        return kept, lags
+
+
+OUTPUT, INDEX = "output ", "index "  # prefixes of the keys of answers in reports
+
+
+def output_key(name: str) -> str:
+    """Return the key of an output in reports."""
+    return OUTPUT + name
+
+
+def index_key(number: int) -> str:
+    """Return the key of an arrangement in reports."""
+    return f"{INDEX}{number}"
+
+
+def exceeded_limit(db: EmbeddedDatabase) -> FailureSpec | None:
+    """Return the memory limit that the db exceeds, if it does."""
+    try:
+        db.memory.check()
+    except ResourceError as error:
+        return failure_of(error)
+    return None
