@@ -53,6 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bench": {
         "algebra",
         "api",
+        "client",
         "cluster",
         "columns",
         "dataflow",

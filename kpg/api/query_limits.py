@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
+from kpg.api.usage_groups import UsageGroup
 from kpg.errors import InputError, OverLimit, UndefinedName
 from kpg.plan.product_estimates import estimate_products
 
@@ -34,7 +35,7 @@ class QueryLimits:
     step_rows: int | None = 200_000_000  # rows passed between operators to answer for one time
     kept_rows: int | None = 50_000_000  # in the state of its operators
     kept_bytes: int | None = 4 << 30  # the same
-    first_seconds: float | None = 60.0  # CPU time to the first answer
+    first_seconds: float | None = 60.0  # CPU time to the first answer, and for any later time
     cpu_percent: float | None = None  # of one processor, after the first answer
     rounds: int | None = None  # of one recursion; None: `Limits.rounds`
 
@@ -47,44 +48,6 @@ class QueryLimits:
             if value is not None and not value > 0:
                 raise InputError(f"the limit {name} must be positive, not {value:g}")
         return replace(self, **values)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupLimits:
-    """The limits of all queries together that one session, or one tenant, has built."""
-
-    kept_rows: int | None = None
-    kept_bytes: int | None = None
-
-
-@dataclass(slots=True)
-class UsageGroup:
-    """What the queries of one session or tenant keep together."""
-
-    kind: str  # "session" or "tenant"
-    limits: GroupLimits
-    kept_rows: int = 0
-    kept_bytes: int = 0
-
-    def change(self, rows: int, nbytes: int) -> None:
-        """Add to what is kept."""
-        self.kept_rows += rows
-        self.kept_bytes += nbytes
-
-    def check(self) -> None:
-        """Raise OverLimit if the queries keep too much together."""
-        for name, kept, limit in (
-            ("kept_rows", self.kept_rows, self.limits.kept_rows),
-            ("kept_bytes", self.kept_bytes, self.limits.kept_bytes),
-        ):
-            if limit is not None and kept > limit:
-                unit = name.removeprefix("kept_")
-                raise OverLimit(
-                    f"the queries of this {self.kind} keep {kept:,} {unit}",
-                    detail=f"The limit {self.kind}_{name} is {limit:,}.",
-                    hint=f"End interests that are no longer read, or raise the limit: "
-                    f"kpg serve --max-{self.kind}-{name.replace('_', '-')} N.",
-                )
 
 
 class QueryAdmission:

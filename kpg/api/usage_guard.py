@@ -10,10 +10,11 @@ keeps.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import monotonic, thread_time
+from time import thread_time
 from typing import TYPE_CHECKING, Final
 
-from kpg.api.query_limits import QueryAdmission, QueryLimits, UsageGroup, over
+from kpg.api.query_limits import QueryAdmission, QueryLimits, over
+from kpg.api.usage_groups import ShareWindow, UsageGroup
 from kpg.dataflow.usage import DataflowUsage
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 MEASURE_SECONDS: Final = 0.02  # of a dataflow's CPU time between two measurements of its state
 MEASURE_ROWS: Final = 5_000  # that a dataflow processes between two measurements, if they take less time
-SHARE_WINDOW_SECONDS: Final = 10.0  # over which the share of CPU time is measured
 
 
 @dataclass(slots=True)
@@ -32,23 +32,49 @@ class LimitedUsage(DataflowUsage):
 
     limits: QueryLimits = field(default_factory=QueryLimits)
     tenants: int = 1
+    epoch: int = -1  # the first time that it had not completed when that was last determined; -1 before that
+    epoch_seconds: float = 0.0  # CPU time before it began to work for that time
     measured_at: float = 0.0  # the CPU time at the last measurement of state
     unmeasured_rows: int = 0  # processed since then
-    window_start: float = 0.0  # of the measurement of its share: wall time
-    window_seconds: float = 0.0  # CPU time before that
-    groups: tuple[UsageGroup, ...] = ()  # that its state counts for
+    window: ShareWindow = field(default_factory=ShareWindow)
+    groups: tuple[UsageGroup, ...] = ()  # that its use counts for
+    group_rows: int = 0  # of its rows and seconds, for a time that is not complete, what the groups count
+    group_seconds: float = 0.0
+    group_total: float = 0.0  # of all its seconds, what the groups count
+
+    @property
+    def working_seconds(self) -> float:
+        """CPU time for the first time that is not complete."""
+        return self.seconds - self.epoch_seconds
 
     def measure(self, rows: int, nbytes: int) -> None:
         """Record the state of the dataflow, also in its groups."""
         for group in self.groups:
-            group.change(rows - self.kept_rows, nbytes - self.kept_bytes)
+            group.keep(rows - self.kept_rows, nbytes - self.kept_bytes)
         self.kept_rows, self.kept_bytes = rows, nbytes
         self.measured_at, self.unmeasured_rows = self.seconds, 0
+
+    def charge(self, seconds: float) -> None:
+        """Add CPU time, also to the groups, with the rows since the last call."""
+        self.seconds += seconds
+        for group in self.groups:
+            working = self.working_seconds - self.group_seconds
+            group.work(self.rows - self.group_rows, working, self.seconds - self.group_total)
+        self.group_rows, self.group_seconds, self.group_total = self.rows, self.working_seconds, self.seconds
+
+    def complete(self, epoch: int) -> None:
+        """Count rows and seconds anew: everything before an epoch is complete."""
+        for group in self.groups:
+            group.work(-self.group_rows, -self.group_seconds, 0.0)
+        self.group_rows, self.group_seconds = 0, 0.0
+        self.unmeasured_rows += self.rows
+        self.epoch, self.epoch_seconds, self.rows = epoch, self.seconds, 0
 
     def leave_groups(self) -> None:
         """Count for no group any more."""
         for group in self.groups:
-            group.change(-self.kept_rows, -self.kept_bytes)
+            group.keep(-self.kept_rows, -self.kept_bytes)
+            group.work(-self.group_rows, -self.group_seconds, 0.0)
         self.groups = ()
 
 
@@ -64,7 +90,7 @@ class UsageGuard(QueryAdmission):
 
     def admit(self, dataflow: Dataflow, limits: QueryLimits | None = None) -> None:
         """Let limits hold for a dataflow, by default those of the present request."""
-        usage = LimitedUsage(limits=limits or self.current, window_start=monotonic(), groups=self._groups.get())
+        usage = LimitedUsage(limits=limits or self.current, groups=self._groups.get())
         dataflow.usage = usage
         dataflow.on_drop.append(usage.leave_groups)
 
@@ -76,7 +102,7 @@ class UsageGuard(QueryAdmission):
         elapsed, self._charged = now - self._charged, now
         operator = self._worker.current
         if operator is not None and isinstance(operator.dataflow.usage, LimitedUsage):
-            operator.dataflow.usage.seconds += elapsed
+            operator.dataflow.usage.charge(elapsed)
             check_usage(operator, operator.dataflow.usage)
         if self._before is not None:
             self._before(more)
@@ -86,36 +112,43 @@ def check_usage(operator: Operator, usage: LimitedUsage) -> None:
     """Raise OverLimit if the dataflow of an operator exceeds one of its limits."""
     limits, tenants, dataflow = usage.limits, usage.tenants, operator.dataflow
     if limits.step_rows is not None and usage.rows > limits.step_rows * tenants:
-        what = f"{dataflow.name} produces more than {limits.step_rows * tenants:,} rows for one time"
-        raise over(what, "step_rows", limits.step_rows, "Give arguments, or join by more columns")
-    if not usage.answered:
-        if limits.first_seconds is not None and usage.seconds > limits.first_seconds * tenants:
-            what = f"{dataflow.name} takes more than {limits.first_seconds:g} seconds of CPU time to its first answer"
+        note_progress(dataflow, usage)
+        if usage.rows > limits.step_rows * tenants:
+            what = f"{dataflow.name} produces more than {limits.step_rows * tenants:,} rows for one time"
+            raise over(what, "step_rows", limits.step_rows, "Give arguments, or join by more columns")
+    if limits.first_seconds is not None and usage.working_seconds > limits.first_seconds * tenants:
+        note_progress(dataflow, usage)
+        if usage.working_seconds > limits.first_seconds * tenants:
+            which = "for one time" if usage.answered else "to its first answer"
+            what = f"{dataflow.name} takes more than {limits.first_seconds:g} seconds of CPU time {which}"
             raise over(what, "first_seconds", limits.first_seconds, "Ask for fewer rows")
-    elif limits.cpu_percent is not None:
-        check_share(dataflow, usage, limits.cpu_percent)
+    if usage.answered and limits.cpu_percent is not None:
+        share = usage.window.exceeded(usage.seconds, limits.cpu_percent * tenants)
+        if share is not None:
+            what = f"{dataflow.name} uses {share:.0%} of the CPU time to keep its answer up to date"
+            raise over(
+                what, "cpu_percent", limits.cpu_percent, "Ask for fewer rows, or read them less often with query"
+            )
     if usage.seconds - usage.measured_at > MEASURE_SECONDS:
+        note_progress(dataflow, usage)
         check_state(dataflow, usage)
     if not operator.is_stepping and not dataflow.tracker.counts:  # everything that was fed is processed
-        usage.unmeasured_rows += usage.rows
-        usage.rows = 0
+        usage.complete(usage.epoch)
         if usage.unmeasured_rows > MEASURE_ROWS:
             check_state(dataflow, usage)
         if not usage.answered:
-            usage.answered, usage.window_start, usage.window_seconds = True, monotonic(), usage.seconds
+            usage.answered = True
+            usage.window.begin(usage.seconds)
 
 
-def check_share(dataflow: Dataflow, usage: LimitedUsage, percent: float) -> None:
-    """Raise OverLimit if a dataflow has used more than its part of the last seconds."""
-    now = monotonic()
-    passed = now - usage.window_start
-    if passed < SHARE_WINDOW_SECONDS:
-        return
-    used = usage.seconds - usage.window_seconds
-    usage.window_start, usage.window_seconds = now, usage.seconds
-    if used > percent / 100 * usage.tenants * passed:
-        what = f"{dataflow.name} uses {used / passed:.0%} of the CPU time to keep its answer up to date"
-        raise over(what, "cpu_percent", percent, "Ask for fewer rows, or read them less often with query")
+def note_progress(dataflow: Dataflow, usage: LimitedUsage) -> None:
+    """Count anew if the dataflow has completed a time, so that one that always has work is not stopped for its sum."""
+    epoch = min(dataflow.tracker.epochs_in_flight(), default=usage.epoch)
+    now = dataflow.worker.clock.now.elements
+    if usage.epoch < 0:
+        usage.epoch = epoch
+    elif epoch > usage.epoch or (now and epoch >= now[0][0]):  # what is held for later times is no work
+        usage.complete(epoch)
 
 
 def check_state(dataflow: Dataflow, usage: LimitedUsage) -> None:

@@ -50,6 +50,7 @@ MODULES = {
         "s06_install",
         "s07_recovery",
         "s08_durable",
+        "s09_isolation",
     ),
     "papers": (
         "x01_tpch_install",

@@ -73,7 +73,8 @@ class Feedback(Operator):
                         continue
                     raise TooManyRounds(
                         f"{self.name} did not reach a fixed point within {self.max_rounds} rounds",
-                        hint="Check that the recursion ends, or allow more with max_rounds=.",
+                        hint="Check that the recursion ends, or allow more: max_rounds= in a program, "
+                        'limits={"rounds": N} in a request, kpg serve --max-rounds N.',
                     )
                 self.send(updates.with_times(later), times)
         return False

@@ -113,7 +113,8 @@ class InsertOnlyFixpoint(StoredRelations):
         if rounds > self.system.max_rounds:
             raise TooManyRounds(
                 f"{self.system.name} did not reach a fixed point within {self.system.max_rounds} rounds",
-                hint="Check that the recursion terminates, or allow more rounds with max_rounds=.",
+                hint="Check that the recursion ends, or allow more: max_rounds= in a program, "
+                'limits={"rounds": N} in a request, kpg serve --max-rounds N.',
             )
 
     # Rules

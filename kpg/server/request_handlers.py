@@ -66,7 +66,8 @@ def handles(*kinds: type[requests.Request]) -> Callable[[Handler], Handler]:
 
 def handle_request(context: RequestContext, request: requests.AnyRequest) -> RequestResult:
     """Run the handler of a request, with the rights of its tenant."""
-    with context.service.grants.acting_as(context.holder.tenant):
+    service, tenant = context.service, context.holder.tenant
+    with service.grants.acting_as(tenant), service.planner.serving(tenant or context.owner):
         return HANDLERS[type(request)](context, request)
 
 
@@ -219,6 +220,7 @@ def query(context: RequestContext, request: requests.QueryRequest) -> QueryRows:
         request.text,
         language=request.language,
         arguments=request.arguments,
+        owner=context.owner or None,  # requests over HTTP have no session
         as_of=request.as_of,
         limit=limit + 1,
         limits=limits_of(context, request.limits),

@@ -109,9 +109,15 @@ LIMITS = (
     ("kept-bytes", "BYTES", "the same in bytes (4294967296)"),
     ("session-kept-rows", "N", "rows in the state of all queries that a session builds (100000000)"),
     ("session-kept-bytes", "BYTES", "the same in bytes (8589934592)"),
+    ("session-step-rows", "N", "rows that they pass between operators for one time (400000000)"),
+    ("session-first-seconds", "N", "their CPU seconds for one time (120)"),
+    ("session-cpu-percent", "N", "of one processor that they may use (no limit)"),
     ("tenant-kept-rows", "N", "rows in the state of all queries that a tenant builds (200000000)"),
     ("tenant-kept-bytes", "BYTES", "the same in bytes (17179869184)"),
-    ("first-seconds", "N", "CPU seconds of a query to its first answer (60)"),
+    ("tenant-step-rows", "N", "rows that they pass between operators for one time (800000000)"),
+    ("tenant-first-seconds", "N", "their CPU seconds for one time (240)"),
+    ("tenant-cpu-percent", "N", "of one processor that they may use (no limit)"),
+    ("first-seconds", "N", "CPU seconds of a query to its first answer, and for any later time (60)"),
     ("cpu-percent", "N", "of one processor that a query may use afterwards (no limit)"),
     ("text-characters", "N", "characters of one text of rules or SQL (1000000)"),
     ("text-rules", "N", "rules of one text (5000)"),
@@ -123,8 +129,9 @@ LIMITS = (
 )
 
 SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options that are limits of the service
-KEPT = ("kept_rows", "kept_bytes")  # of each query, and of the queries of a session and of a tenant
-QUERY = ("product_rows", "relations", "step_rows", *KEPT, "first_seconds", "cpu_percent")  # of each query
+# Limits of each query, and of all queries of a session and of a tenant.
+GROUP = ("kept_rows", "kept_bytes", "step_rows", "first_seconds", "cpu_percent")
+QUERY = ("product_rows", "relations", *GROUP)  # of each query
 TEXT = ("text_characters", "text_rules", "text_facts")  # and of its texts
 
 
@@ -140,12 +147,10 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     chosen = {name: value for name, value in options.items() if value is not None}
     memory = chosen.pop("memory", default_limit())
     limits = replace(default_limits(), memory=memory, **{name: chosen.pop(name) for name in SERVICE if name in chosen})
-    groups = {
-        kind: replace(
-            getattr(limits, kind), **{name: chosen.pop(f"{kind}_{name}") for name in KEPT if f"{kind}_{name}" in chosen}
-        )
-        for kind in ("session", "tenant")
-    }
+    groups = {}
+    for kind in ("session", "tenant"):
+        given = {name: chosen.pop(f"{kind}_{name}") for name in GROUP if f"{kind}_{name}" in chosen}
+        groups[kind] = replace(getattr(limits, kind), **given)
     query = {name: chosen.pop(name) for name in QUERY if name in chosen}
     text = {name.removeprefix("text_"): chosen.pop(name) for name in TEXT if name in chosen}
     session_limits = replace(SessionLimits(), **chosen)

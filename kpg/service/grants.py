@@ -61,9 +61,16 @@ class Grants:
 
     # Rights
 
+    def owner(self, name: str) -> str | None:
+        """Return the tenant that owns a name, if one does."""
+        return self._owners.get(name) or None
+
     def may(self, right: Right, name: str) -> bool:
         """Return whether the tenant of the request has a right."""
-        tenant = self.tenant
+        return self.has_right(self.tenant, right, name)
+
+    def has_right(self, tenant: str | None, right: Right, name: str) -> bool:
+        """Return whether a tenant has a right."""
         if tenant is None or self._owners.get(name) == tenant:
             return True
         rights = self._rights.get(name, {})
@@ -128,7 +135,7 @@ class Grants:
             self._store(name)
 
     def revoke(self, name: str, tenant: str, right: str) -> None:
-        """Take a right back. Interests that exist are not ended."""
+        """Take a right back. The service ends the interests that need it."""
         self._check_change(name, right)
         held = self._rights.get(name, {}).get(tenant, [])
         if right in held:

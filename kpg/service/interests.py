@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, TypeAlias
 
-from kpg.errors import ProgramError
+from kpg.errors import KpgError, ProgramError
 from kpg.observe.drain import Drain
 from kpg.observe.event_log import unlogged
 from kpg.observe.granularity import ClockGranularity
@@ -81,16 +81,25 @@ class InterestRegistry:
         if self.interests.pop(interest.id, None) is None:
             return
         self._leave_owner(interest)
-        dataflow = self._dataflows.pop(interest.id)
+        self._leave(interest)
+        interest.end()
+
+    def refuse(self, interest: Interest, error: KpgError) -> None:
+        """Leave the dataflow of an interest; its owner gets an error from now on, and ends it."""
+        self._leave(interest)
+        interest.leave_answer(error)
+
+    def _leave(self, interest: Interest) -> None:
         drain = self._drains.pop(interest.id, None)
         if drain is not None:
             if self.answers.db.answers_lag:
                 drain.advance()  # with the writes of this session that the answer has not completed yet
             drain.close()
-        interest.end()
-        dataflow.leave(interest)
-        self.answers.forget_unused()
-        self.tenants.forget_unused()
+        dataflow = self._dataflows.pop(interest.id, None)
+        if dataflow is not None:
+            dataflow.leave(interest)
+            self.answers.forget_unused()
+            self.tenants.forget_unused()
 
     def change_owner(self, interest: Interest, owner: Any) -> None:
         """Make an interest that of another owner; does nothing if it has ended."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kpg.api.memory import exceeds, resident_bytes
-from kpg.api.query_limits import GroupLimits as GroupLimits
 from kpg.api.query_limits import QueryLimits as QueryLimits
+from kpg.api.usage_groups import GroupLimits as GroupLimits
 from kpg.errors import OverLimit
 
 
@@ -60,8 +60,12 @@ class Limits:
     memory: int | None = None  # resident bytes of the process above which no new dataflow is built
     message_bytes: int = 16 * 2**20
     query: QueryLimits = QueryLimits()
-    session: GroupLimits = GroupLimits(kept_rows=100_000_000, kept_bytes=8 << 30)  # of the queries of one owner
-    tenant: GroupLimits = GroupLimits(kept_rows=200_000_000, kept_bytes=16 << 30)  # of all sessions of one tenant
+    session: GroupLimits = GroupLimits(  # of the queries of one owner
+        kept_rows=100_000_000, kept_bytes=8 << 30, step_rows=400_000_000, first_seconds=120.0
+    )
+    tenant: GroupLimits = GroupLimits(  # of all sessions of one tenant
+        kept_rows=200_000_000, kept_bytes=16 << 30, step_rows=800_000_000, first_seconds=240.0
+    )
     text: TextLimits = TextLimits()
     answer_rules: int | None = 10_000  # rules that one answer is computed by
     plan_seconds: float = 2.0  # CPU time to parse and plan a text in the planner process

@@ -4,16 +4,18 @@
     planner.compile(program)                          `compile`, of a program that an answer needs
     planner.sql(text, name)                           `parse_statements`
 
-A text is small if it takes a few milliseconds at most. A service without `wait` does everything in place. With it, the
-service of a server, large texts go to the planner process (kpg/service/planner_process.py); `wait` returns when the
-result is there, and may serve others meanwhile.
+A text is small if it takes a few milliseconds at most. Large texts go to the planner process
+(kpg/service/planner_process.py), which enforces the limits; `wait` returns when the result is there. The service of a
+server serves others meanwhile.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from kpg.errors import OverLimit
@@ -36,12 +38,27 @@ EXPANDED: Final = re.compile(r"inline|\.comp|#\s*define")  # words that stand fo
 Wait = Callable[["Future[Any]"], object]
 
 
+def wait_for(future: Future[Any]) -> None:
+    """Wait for a result, and do nothing else."""
+    wait([future])
+
+
 class Planner:
     """Parses and compiles the texts of one service."""
 
-    def __init__(self, limits: Limits, wait: Wait | None = None) -> None:
+    def __init__(self, limits: Limits, wait: Wait) -> None:
         self._limits = limits
         self._wait = wait
+        self._client: ContextVar[Hashable] = ContextVar("client of the request", default=None)
+
+    @contextmanager
+    def serving(self, client: Hashable) -> Iterator[None]:
+        """Plan texts in this block for a client; the planner process takes clients in fair turns."""
+        token = self._client.set(client)
+        try:
+            yield
+        finally:
+            self._client.reset(token)
 
     def rules(self, language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
         """Read and check a text of rules."""
@@ -53,13 +70,13 @@ class Planner:
 
     def is_in_place(self, text: str) -> bool:
         """Return whether `rules` reads a text in place, so that nothing else happens meanwhile."""
-        return self._wait is None or is_small(text)
+        return is_small(text)
 
     def compile(self, program: Program) -> Program:
         """Compile the program that an answer needs; raise OverLimit if it has too many rules."""
         rules = count_rules(program)
         self._check_rules(rules)
-        if self._wait is None or rules <= SMALL_PROGRAM_RULES:
+        if rules <= SMALL_PROGRAM_RULES:
             return compile(program)
         result: Program = self._elsewhere("compile", program)
         self._check_rules(len(result.rules))
@@ -68,15 +85,15 @@ class Planner:
     def sql(self, text: str, name: str) -> tuple[AnyStatement, ...]:
         """Parse SQL statements."""
         self._limits.text.check_characters(text)
-        if self._wait is None or len(text) <= SMALL_TEXT_CHARACTERS:
+        if len(text) <= SMALL_TEXT_CHARACTERS:
             return parse_cached(text, name)
         result: tuple[AnyStatement, ...] = self._elsewhere("sql", text, name)
         return result
 
-    def _elsewhere(self, task: str, *arguments: Any) -> Any:
+    def _elsewhere(self, name: str, *arguments: Any) -> Any:
         limits = self._limits
-        assert self._wait is not None
-        future = shared_planner().submit(PlanTask(task, arguments), limits.plan_seconds, limits.plan_bytes)
+        task = PlanTask(name, arguments)
+        future = shared_planner().submit(task, limits.plan_seconds, limits.plan_bytes, self._client.get())
         self._wait(future)
         return future.result()
 

@@ -6,8 +6,9 @@
 
 A text can take seconds and gigabytes, and Python runs one thread at a time. So the parser of a large text runs in a
 process of its own: the threads of the server go on, and the operating system enforces the limits. The tasks are pure
-functions. All services of a program share one process; it starts with the first task, ends with the program, and is
-replaced when it has died or has used too much memory. Cost: copying the task and its result.
+functions. All services of a program share one process, in fair turns of their clients. It starts with the first task,
+ends with the program, and is replaced when it has died or has used too much memory. Cost: copying the task and its
+result.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from queue import SimpleQueue
 from typing import IO, Any, Final
 
 from kpg.errors import KpgError, OverLimit, ParseError
+from kpg.service.fair_queue import FairQueue
 
 HEADER: Final = struct.Struct("<Q")  # the length of a frame in bytes
 NICENESS: Final = 5  # the process gives way to the engine
@@ -80,26 +81,27 @@ def shared_planner() -> PlannerProcess:
 
 
 class PlannerProcess:
-    """The process, and the thread that sends it tasks in order."""
+    """The process, and the thread that sends it tasks: those of one client in order, clients in fair turns."""
 
     def __init__(self) -> None:
         self.process_id = os.getpid()
-        self._queue: SimpleQueue[tuple[LimitedTask, Future[Any]]] = SimpleQueue()
+        self._queue: FairQueue[tuple[LimitedTask, Future[Any]]] = FairQueue()
         self._child: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._serve, name="kpg-planner", daemon=True)
         self._thread.start()
 
-    def submit(self, task: PlanTask, seconds: float, bytes: int) -> Future[Any]:
-        """Queue a task; `seconds` of CPU time and `bytes` of memory are its limits."""
+    def submit(self, task: PlanTask, seconds: float, bytes: int, client: Hashable = None) -> Future[Any]:
+        """Queue a task of a client; `seconds` of CPU time and `bytes` of memory are its limits."""
         future: Future[Any] = Future()
-        self._queue.put((LimitedTask(task, seconds, bytes), future))
+        self._queue.put(client, (LimitedTask(task, seconds, bytes), future))
         return future
 
     def _serve(self) -> None:
         while True:
-            task, future = self._queue.get()
+            client, (task, future) = self._queue.get()
             if not future.set_running_or_notify_cancel():
                 continue
+            began = time.monotonic()
             try:
                 outcome = self._perform(task)
                 if outcome.exceeded:  # replace the process, so that the system gets its memory back
@@ -108,6 +110,8 @@ class PlannerProcess:
                 future.set_result(value_of(outcome, task))
             except BaseException as error:
                 future.set_exception(error)
+            finally:
+                self._queue.charge(client, time.monotonic() - began)
 
     def _perform(self, task: LimitedTask) -> TaskOutcome:
         """Run a task in the process; a process that ends meanwhile was ended by a limit."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kpg.api.query_limits import UsageGroup
+from kpg.api.usage_groups import UsageGroup
 from kpg.errors import InUse, NameTaken, NotAuthorised, ProgramError, TimeTooEarly
 from kpg.observe.attributes import ATTRIBUTES, resolve_attributes
 from kpg.observe.event_log import EventLog
@@ -34,7 +34,8 @@ from kpg.service.interests import InterestOptions, InterestRegistry
 from kpg.service.languages import RuleText, check_functors, read_rules
 from kpg.service.limits import Limits
 from kpg.service.one_shot import OneShotQueries, explain
-from kpg.service.planner import Planner, Wait
+from kpg.service.planner import Planner, Wait, wait_for
+from kpg.service.reading_rights import missing_right, missing_right_of_owners
 from kpg.service.relation_declarations import (
     DeclarationStore,
     RelationDeclaration,
@@ -67,7 +68,7 @@ class Service:
         clock: Callable[[], float] = monotonic,
         sinks: str | PathLike[str] | None = None,  # the directory that clients' sinks write to; None disables them
         functors: Mapping[str, Callable[..., Any]] | None = None,  # the functions that rules may declare and call
-        wait: Wait | None = None,  # waits while large texts are planned in a process of their own; None: in place
+        wait: Wait = wait_for,  # returns when a large text is planned, in a process of its own
     ) -> None:
         if db.config.coordinates != 1:
             raise ProgramError("a service needs a db with one clock", hint="Open it without coordinates=.")
@@ -299,8 +300,19 @@ class Service:
         self.grants.grant(name, tenant, right)
 
     def revoke(self, name: str, tenant: str, right: str) -> None:
-        """Take a right back from a tenant."""
+        """Take a right back from a tenant ("*" for all). Interests that need it get an error instead of changes."""
         self.grants.revoke(name, tenant, right)
+        for interest in list(self.interests.values()):
+            error = missing_right(self.grants, self.rules, interest.tenant, interest.name)
+            if error is not None:
+                self._registry.refuse(interest, error)
+
+    def _require_readable(self, names: Sequence[str]) -> None:
+        """Raise if the owner of a rule behind some names may no longer read what it reads."""
+        error = missing_right_of_owners(self.grants, self.rules, names)
+        if error is not None:
+            raise error
+        self._system.require(set(names))
 
     # Interests
 
@@ -327,9 +339,12 @@ class Service:
         limits        other values for some `QueryLimits`, if the interest builds a dataflow
         """
         self.grants.require("read", [name])
-        self._system.require({name})
+        self._require_readable([name])
         with self.guard.raised(limits, self._groups(owner)):
-            return self._registry.add(InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink))
+            options = InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink)
+            interest = self._registry.add(options)
+        interest.tenant = self.grants.tenant
+        return interest
 
     def _groups(self, owner: Any) -> tuple[UsageGroup, ...]:
         """Return the groups that the queries of an owner count for: those of the owner and of the tenant."""
@@ -375,6 +390,7 @@ class Service:
         *,
         language: str | None = None,
         arguments: Arguments | None = None,
+        owner: Any = None,
         as_of: int | None = None,
         limit: int | None = None,
         limits: Mapping[str, float | None] | None = None,
@@ -386,13 +402,13 @@ class Service:
         """
         if language is None:
             self.grants.require("read", [text_or_name])
-            self._system.require({text_or_name})
-            with self.guard.raised(limits):
+            self._require_readable([text_or_name])
+            with self.guard.raised(limits, self._groups(owner)):
                 table = self._one_shot.query(text_or_name, arguments, as_of)
         else:
             text = self._read_rules(language, text_or_name, self.answers.unique_label("query"))
-            self._system.require(set(relations_read(text)))
-            with self.guard.raised(limits):
+            self._require_readable(relations_read(text))
+            with self.guard.raised(limits, self._groups(owner)):
                 table = self._one_shot.query_text(text, arguments, as_of)
         self.limits.check_rows(text_or_name, table.num_rows)
         return table if limit is None else table.slice(0, limit)

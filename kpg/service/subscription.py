@@ -105,10 +105,11 @@ class Interest:
         self.id = number
         self.name = name
         self.owner = owner
+        self.tenant: str | None = None  # with whose rights it reads; None may read everything
         self.ended = False
         self.sharing = ""
         self.answer_error: Callable[[], Exception | None] = lambda: None  # set by the dataflow that serves it
-        self.before_take: Callable[[], None] = lambda: None
+        self.before_take: Callable[[], None] = do_nothing
         self._ready: Callable[[], bool] = lambda: True
         self._output: Output | None = None
         self._db = db
@@ -211,6 +212,11 @@ class Interest:
         """Discard unread changes, and raise an error on each further read."""
         self._refusal = error
         self._unread, self._unread_rows = [], 0
+
+    def leave_answer(self, error: KpgError) -> None:
+        """Raise an error on each further read, and depend on no answer any more."""
+        self.refuse(error)
+        self.before_take, self._ready, self._output = do_nothing, lambda: True, None
 
     def _compact_unread(self) -> None:
         """Copy the unread ranges, which releases their blocks, and consolidate them if they exceed the limit."""
@@ -317,3 +323,7 @@ class SinkInterest:
     def frontier(self) -> Frontier | None:
         """Return the frontier up to which all changes were taken; None while some are delayed."""
         return None if self._interest.due_in is not None else self._output.frontier()
+
+
+def do_nothing() -> None:
+    """Prepare nothing before changes are taken."""

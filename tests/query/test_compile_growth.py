@@ -57,6 +57,15 @@ TEXTS: dict[str, tuple[str, Callable[[int], str]]] = {
     "a chain of equations": (
         "datalog", lambda n: "p(x) :- q(x), y0 = x, " + ", ".join(f"y{i + 1} = y{i}" for i in range(n)) + ".",
     ),
+    "a reversed chain of equations": (
+        "datalog", lambda n: "p(x0) :- " + ", ".join(f"x{i} = x{i + 1}" for i in range(n)) + f", q(x{n}).",
+    ),
+    "a reversed chain of sums": (
+        "datalog", lambda n: "p(x0) :- " + ", ".join(f"x{i} = x{i + 1} + 1" for i in range(n)) + f", q(x{n}).",
+    ),
+    "undecided variables": (
+        "datalog", lambda n: "p(x) :- q(x), " + ", ".join(f"x{i} = {i}" for i in range(n)) + ".",
+    ),
     "rules in plans": (
         "plan", lambda n: json.dumps({"rules": [
             {"name": f"r{i}", "plan": {"Project": {"variables": [1], "plan": MATCH}}} for i in range(n)

@@ -150,3 +150,42 @@ def test_owners_and_grants_survive_a_restart(tmp_path: Path) -> None:
         service.transact([Change("acme_data", (1,))])
         service.unregister("acme_p")
     service.db.close()
+
+
+def test_interests_end_when_their_right_is_revoked() -> None:
+    service = prepared()
+    with service.grants.acting_as("acme"):
+        service.register("acme_view(x) :- acme_data(x).")
+        for name in ("acme_data", "acme_view"):
+            service.grant(name, "globex", "read")
+    with service.grants.acting_as("globex"):
+        service.register("globex_copy(x) :- acme_data(x).")
+        revoked = [
+            service.interest("acme_data"),
+            service.interest("acme_data", arguments={"x": 1}),
+            service.interest("globex_copy"),  # reads with the rights of its owner
+        ]
+        others = [service.interest("acme_view"), service.interest("globex_data")]
+    with service.grants.acting_as("acme"):
+        others.append(service.interest("acme_data"))
+    others.append(service.interest("acme_data"))
+    assert all(len(interest.take()) == 1 for interest in (*revoked, *others))
+    dataflows = len(service.db.worker.dataflows)
+    with service.grants.acting_as("acme"):
+        service.revoke("acme_data", "globex", "read")
+    assert len(service.db.worker.dataflows) < dataflows  # what only the revoked interests used is gone
+    service.transact([Change("acme_data", (2,)), Change("globex_data", (2,))])
+    for interest in revoked:
+        with pytest.raises(NotAuthorised, match="may no longer read acme_data"):
+            interest.take()
+        service.uninterest(interest)
+    assert all(len(interest.take()) == 1 for interest in others)
+    with service.grants.acting_as("globex"):
+        with pytest.raises(NotAuthorised, match="which globex_copy needs"):
+            service.query("globex_copy")
+        with pytest.raises(NotAuthorised, match="which globex_copy needs"):
+            service.query("p(x) :- globex_copy(x).", language="datalog")
+    service.grant("acme_data", "globex", "read")
+    with service.grants.acting_as("globex"):
+        assert service.query("globex_copy").num_rows == 2
+    service.db.close()

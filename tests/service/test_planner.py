@@ -1,7 +1,5 @@
 """The planner process: the results of planning in place, and limits on time and memory that end only the offender."""
 
-from concurrent.futures import wait
-
 import pytest
 
 import kpg
@@ -16,7 +14,7 @@ PADDING = "// " + "x" * SMALL_TEXT_CHARACTERS + "\n"  # makes any text large
 
 
 def service_with(**limits: object) -> Service:
-    service = Service(kpg.open(), limits=Limits(**limits), wait=lambda future: wait([future]))  # type: ignore[arg-type]
+    service = Service(kpg.open(), limits=Limits(**limits))  # type: ignore[arg-type]
     service.create_relation("q", {"x": int})
     service.transact([Change("q", (value,)) for value in range(3)])
     return service

@@ -96,6 +96,37 @@ def test_a_query_that_uses_too_much_is_stopped_alone(service: Service, name: str
     assert service.query("p", limits={"product_rows": None}).num_rows == 1001 * ROWS
 
 
+COUNTER = "n(1). n(y) :- n(x), y = x + 1."
+
+
+@pytest.mark.parametrize("ask", ["query", "interest", "tenant"])
+def test_a_recursion_without_a_limit_of_rounds_is_stopped_by_its_cpu_time(service: Service, ask: str) -> None:
+    """The rows of facts and of arguments come after the dataflow was complete for the first time."""
+    limits = {"rounds": 10**9, "first_seconds": 0.3}
+    with pytest.raises(OverLimit, match="seconds of CPU time") as raised:
+        if ask == "query":
+            service.query(COUNTER, language="datalog", limits=limits)
+        elif ask == "interest":
+            service.register(COUNTER)
+            service.interest("n", limits=limits).take()
+        else:
+            service.register("up(x, y) :- small(x), y = x. up(x, z) :- up(x, y), z = y + 1.")
+            service.interest("up", arguments={"x": 1}, limits=limits).take()
+    assert "first_seconds" in str(raised.value.detail)
+
+
+@pytest.mark.parametrize("workers", [1], indirect=True)
+def test_cpu_time_counts_anew_for_each_time(service: Service) -> None:
+    """A query is not stopped for what it has used for many times together."""
+    service.register("pairs(x, y) :- big(x), small(y).")
+    interest = service.interest("pairs", limits={"first_seconds": 0.5, "step_rows": 200_000})
+    for value in range(60):
+        service.put("big", [(-number,) for number in range(1, 300)], diff=1 if value % 2 == 0 else -1)
+    assert len(interest.take()) > 10 * ROWS
+    usage = next(flow.usage for flow in service.db.worker.dataflows.values() if flow.name == "answer pairs")
+    assert usage.seconds > 0 and usage.rows == 0
+
+
 def test_a_request_sets_the_rounds_of_its_recursion(service: Service) -> None:
     service.register("up(x) :- small(x). up(y) :- up(x), y = x + 1, y < 500.")
     with pytest.raises(TooManyRounds):
@@ -107,7 +138,7 @@ def test_a_request_sets_the_rounds_of_its_recursion(service: Service) -> None:
 def test_the_share_of_cpu_time_is_limited_after_the_first_answer(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kpg.api.usage_guard.SHARE_WINDOW_SECONDS", 0.0)
+    monkeypatch.setattr("kpg.api.usage_groups.SHARE_WINDOW_SECONDS", 0.0)
     service.register("pairs(x, y) :- big(x), small(y).")
     calm, wild = service.interest("big"), service.interest("pairs", limits={"cpu_percent": 0.0001})
     assert len(wild.take()) == 10 * ROWS  # the first answer is not limited by it
@@ -147,6 +178,47 @@ def test_the_queries_of_a_session_or_tenant_are_limited_together(kind: str) -> N
             service.uninterest(interest)
         again = service.interest("acme_8", owner="one", sharing="nothing")  # what was released does not count
         assert len(again.take()) == 10_000
+    service.db.close()
+
+
+@pytest.mark.parametrize(
+    ("limit", "what"),
+    [
+        ({"step_rows": 100_000}, "produce .* rows for one time"),
+        ({"first_seconds": 0.001}, "take .* seconds of CPU time for one time"),
+    ],
+)
+def test_the_work_of_a_session_is_limited_together(limit: dict[str, float], what: str) -> None:
+    service = Service(kpg.open(), limits=Limits(session=GroupLimits(**limit)))  # type: ignore[arg-type]
+    for name in ("n", "m"):
+        service.create_relation(name, {"x": int})
+        service.put(name, [(row,) for row in range(2_000)])
+    for ask in (
+        lambda: service.query("p(x, y) :- n(x), m(y).", language="datalog", owner="one"),
+        lambda: service.execute_sql("SELECT n.x FROM n, m WHERE (n.x + m.x) % 5 > 0", owner="one"),
+    ):
+        with pytest.raises(OverLimit, match=f"the queries of this session {what}") as raised:
+            ask()
+        (name,) = limit
+        assert f"--max-session-{name.replace('_', '-')}" in str(raised.value.hint)
+    assert service.query("p(x, y) :- n(x), m(y).", language="datalog").num_rows == 4_000_000
+    group = service._usage["session", "one"]
+    assert group.step_rows == 0 and group.kept_rows == 0 and abs(group.first_seconds) < 1e-6
+    service.db.close()
+
+
+def test_the_share_of_cpu_time_of_a_session_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kpg.api.usage_groups.SHARE_WINDOW_SECONDS", 0.0)
+    monkeypatch.setattr("kpg.api.usage_guard.MEASURE_ROWS", 0)
+    service = Service(kpg.open(), limits=Limits(session=GroupLimits(cpu_percent=0.0001)))
+    service.create_relation("n", {"x": int})
+    service.put("n", [(row,) for row in range(2_000)])
+    calm = service.interest("n")
+    service.register("m(x, y) :- n(x), y = x * 2.")
+    with pytest.raises(OverLimit, match="the queries of this session use") as raised:
+        service.interest("m", owner="one").take()
+    assert "--max-session-cpu-percent" in str(raised.value.hint)
+    assert len(calm.take()) == 2_000
     service.db.close()
 
 

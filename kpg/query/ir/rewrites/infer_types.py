@@ -10,12 +10,14 @@ as well: see kpg/query/ir/subtypes.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from kpg.errors import TypeMismatch
 from kpg.query.ir.constructors import Signatures, is_constructor
 from kpg.query.ir.functors import TESTS
-from kpg.query.ir.literals import Comparison, Formula, Test, aggregates, atoms, subformulas
+from kpg.query.ir.literals import Atom, Comparison, Formula, Test, aggregates, all_variables, atoms, subformulas
 from kpg.query.ir.program import NamedType, Program, Relation, Rule, written_name
 from kpg.query.ir.resolve_kinds import (
     KindResolver,
@@ -52,7 +54,7 @@ class Inference:
     first_uses: dict[str, tuple[frozenset[Kind], str]] = field(
         default_factory=dict
     )  # the first use that narrowed each variable
-    changed: bool = True
+    narrowed: dict[str, None] = field(default_factory=dict)  # variables whose kinds have changed, in that order
     narrowings: int = 0  # of variables so far
     _settled: dict[tuple[int, frozenset[Kind]], tuple[int, frozenset[Kind]]] = field(default_factory=dict)
 
@@ -65,7 +67,7 @@ class Inference:
                 if not common:
                     raise self.conflict(term, before, allowed, where)
                 if common != before or term.name not in self.kinds:
-                    self.kinds[term.name], self.changed = common, True
+                    self.kinds[term.name], self.narrowed[term.name] = common, None
                     self.narrowings += 1
                     if common != self.every:
                         self.first_uses.setdefault(term.name, (common, where))
@@ -131,26 +133,27 @@ class Inference:
     def visit(self, formula: Formula) -> None:
         """Narrow the terms of the comparisons and tests in a formula."""
         for part in subformulas(formula):
-            if isinstance(part, Comparison):
-                fitting = self.every if part.op in ("=", "!=") else self.every - self.unordered()
-                both = self.narrow(part.left, fitting, f"beside {part.op}")
-                both = self.narrow(part.right, both, f"beside {part.op}")
-                self.narrow(part.left, both, f"beside {part.op}")
-            elif isinstance(part, Test):
-                for term, kind in zip(part.arguments, TESTS[part.name], strict=True):
-                    self.narrow(term, frozenset({kind}), f"as an argument of {part.name}")
+            self.visit_part(part)
+
+    def visit_part(self, part: Formula) -> None:
+        """Narrow the terms of a comparison or test."""
+        if isinstance(part, Comparison):
+            fitting = self.every if part.op in ("=", "!=") else self.every - self.unordered()
+            both = self.narrow(part.left, fitting, f"beside {part.op}")
+            both = self.narrow(part.right, both, f"beside {part.op}")
+            self.narrow(part.left, both, f"beside {part.op}")
+        elif isinstance(part, Test):
+            for term, kind in zip(part.arguments, TESTS[part.name], strict=True):
+                self.narrow(term, frozenset({kind}), f"as an argument of {part.name}")
 
     def unordered(self) -> frozenset[Kind]:
         """Return the kinds without an order: records and algebraic types."""
         return frozenset(self.signatures.records)
 
-    def visit_atoms(self, formula: Formula, relations: dict[str, Relation]) -> None:
-        """Narrow the arguments of all atoms to the kinds of their columns, including atoms inside aggregates."""
-        for atom, _ in atoms(formula):
-            for term, column in zip(atom.arguments, relations[atom.relation].columns, strict=True):
-                self.narrow(term, frozenset({column.kind}), f"as {column.name} of {written_name(atom.relation)}")
-        for aggregate in aggregates(formula):
-            self.visit_atoms(aggregate.body, relations)
+    def visit_atom(self, atom: Atom, relation: Relation) -> None:
+        """Narrow the arguments of an atom to the kinds of its columns."""
+        for term, column in zip(atom.arguments, relation.columns, strict=True):
+            self.narrow(term, frozenset({column.kind}), f"as {column.name} of {written_name(atom.relation)}")
 
     def conflict(
         self, term: VariableTerm, before: frozenset[Kind], allowed: frozenset[Kind], where: str
@@ -166,6 +169,62 @@ class Inference:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A part of a rule that narrows variables: the function to call, and the variables that it depends on."""
+
+    narrow: Callable[[], None]
+    variables: tuple[str, ...]
+
+
+def visits(inference: Inference, formula: Formula, relations: dict[str, Relation]) -> Iterator[Visit]:
+    """Return the visits of a formula: first its atoms, those inside aggregates included, then all other parts."""
+    yield from atom_visits(inference, formula, relations)
+    for part in subformulas(formula):
+        if isinstance(part, (Comparison, Test)):
+            yield Visit(partial(inference.visit_part, part), names_in(part))
+
+
+def atom_visits(inference: Inference, formula: Formula, relations: dict[str, Relation]) -> Iterator[Visit]:
+    """Return the visits of the atoms of a formula."""
+    for atom, _ in atoms(formula):
+        yield Visit(partial(inference.visit_atom, atom, relations[atom.relation]), names_in(atom))
+    for aggregate in aggregates(formula):
+        yield from atom_visits(inference, aggregate.body, relations)
+
+
+def names_in(formula: Formula) -> tuple[str, ...]:
+    """Return the names of the variables of a formula, including those inside aggregates."""
+    return tuple(dict.fromkeys(variable.name for variable in all_variables(formula)))
+
+
+def settle(inference: Inference, visits: list[Visit]) -> None:
+    """Narrow all variables until nothing changes, and decide those that several kinds are left for.
+
+    A visit is repeated only if a variable that it depends on was narrowed. A variable is narrowed at most as often as
+    there are kinds, so the time is linear in the length of the rule.
+    """
+    readers: dict[str, list[int]] = {}
+    for number, visit in enumerate(visits):
+        for name in visit.variables:
+            readers.setdefault(name, []).append(number)
+    repeat(inference, visits, readers, dict.fromkeys(range(len(visits))))
+    for name in list(inference.kinds):
+        if len(inference.kinds[name]) > 1:
+            inference.kinds[name] = frozenset([in_preference(inference.kinds[name])[0]])
+            inference.narrowings += 1
+            repeat(inference, visits, readers, dict.fromkeys(readers[name]))
+
+
+def repeat(inference: Inference, visits: list[Visit], readers: dict[str, list[int]], due: dict[int, None]) -> None:
+    """Make the visits that are due, then those that depend on what they have narrowed, and so on."""
+    while due:
+        inference.narrowed.clear()
+        for number in due:
+            visits[number].narrow()
+        due = dict.fromkeys(sorted({number for name in inference.narrowed for number in readers.get(name, ())}))
+
+
 def infer_rule(
     rule: Rule,
     relations: dict[str, Relation],
@@ -175,18 +234,7 @@ def infer_rule(
 ) -> Rule:
     """Return a rule with its kinds."""
     inference = Inference(signatures, every)
-    while True:
-        while inference.changed:
-            inference.changed = False
-            for part in (*rule.heads, rule.body):
-                inference.visit_atoms(part, relations)
-                inference.visit(part)
-        undecided = [name for name, kinds in inference.kinds.items() if len(kinds) > 1]
-        if not undecided:
-            break
-        name = undecided[0]
-        inference.kinds[name] = frozenset([in_preference(inference.kinds[name])[0]])
-        inference.changed = True
+    settle(inference, [visit for part in (*rule.heads, rule.body) for visit in visits(inference, part, relations)])
     kinds = {name: next(iter(possible)) for name, possible in inference.kinds.items()}
     check_subtypes(rule, relations, types, signatures)
     resolver = KindResolver(kinds, relations, signatures)

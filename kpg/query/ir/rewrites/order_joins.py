@@ -231,13 +231,19 @@ def has_constant(literal: Literal) -> bool:
 
 
 def computed_variables(body: Sequence[Literal]) -> dict[int, str]:
-    """Return the variables that equations define, of equations that can fail and need no atom with the variable."""
+    """Return the variables that equations define, of equations that can fail and need no atom with the variable.
+
+    Variables that no atom has are left out: they block none. So a long chain of equations takes linear time.
+    """
     computed: dict[int, str] = {}
     names: list[set[str]] = []
+    in_atoms = {name for literal in body if isinstance(literal, Atom) for name in variable_names(literal)}
     for number, literal in enumerate(body):
         if isinstance(literal, Comparison) and literal_can_fail(literal):
-            names = names or [variable_names(other) for other in body]
             for variable, term in definitions(literal):
+                if variable.name not in in_atoms:
+                    continue
+                names = names or [variable_names(other) for other in body]
                 others = (other for other, used in zip(body, names, strict=True) if variable.name not in used)
                 if is_computable(term, bound_by(others)):
                     computed[number] = variable.name
