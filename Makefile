@@ -12,7 +12,7 @@ SIDE_BY_SIDE  := -n 2 --dist loadfile
 COVERED := $(if $(COVERAGE),--cov --cov-report=)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-embedded test test-nojit check format conformance bench docs coverage wheel clean
+.PHONY: help demo demo-embedded test soak test-nojit check format conformance bench docs coverage wheel clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -32,6 +32,10 @@ test: $(READY)  ## check, then every test, then the kernels again without the JI
 	$(PY) -m pytest -q $(SIDE_BY_SIDE) $(COVERED)
 	@$(MAKE) --no-print-directory test-nojit
 	@$(if $(COVERAGE),$(MAKE) --no-print-directory coverage)
+
+soak: $(READY)  ## ten minutes of wild clients against a server; memory, files and threads must stay flat
+	@echo "==> soak: random installs, cancels, kills of clients and limits, for $(or $(SECONDS),600) s"
+	$(PY) -m tests.server.soaking --seconds $(or $(SECONDS),600)
 
 test-nojit: $(READY)  ## kernels against their twins: as plain Python, then with bounds checks
 	@echo "==> test-nojit: kernels and twins as plain Python"

@@ -97,8 +97,9 @@ class SqlRelations:
         session = self._sessions.get(owner)
         if session is None:
             session = self._sessions[owner] = SqlSession(
-                self.db, False, self._is_foreign, self._require_droppable, self._planner.sql
-            )
+                self.db, False, self._is_foreign, self._require_droppable, self._planner.sql,
+                advances_pending=True,  # arguments of other sessions wait for the next epoch, whichever it is
+            )  # fmt: skip
         try:
             return function(session)
         finally:

@@ -156,3 +156,18 @@ def test_results_for_tenants_that_left_are_dropped():
         assert comes.id != goes.id
         with pytest.raises(Closed):
             goes.take()
+
+
+def test_sql_of_one_session_runs_while_arguments_of_another_wait_for_an_epoch(workers, service_on):
+    with service_on(workers) as service:
+        service.create_relation("edge", {"x": "int64", "y": "int64"})
+        service.register(TC)
+        service.transact([Change("edge", (1, 2))])
+        first = service.interest("tc", arguments={"x": 1}, owner=1, sharing="tenants")
+        second = service.interest("tc", arguments={"x": 2}, owner=1, sharing="tenants")  # its argument is pending
+        service.execute_sql("CREATE TABLE t (id int PRIMARY KEY)", owner=2)
+        service.execute_sql("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t", owner=2)
+        assert service.execute_sql("SELECT * FROM v", owner=2).table.to_pylist() == [{"n": 0}]
+        for interest in (first, second):
+            service.uninterest(interest)
+        service.execute_sql("DROP MATERIALIZED VIEW v; DROP TABLE t", owner=2)

@@ -92,12 +92,14 @@ class SqlSession:
         is_foreign: Callable[[str], bool] = lambda name: False,
         before_drop: Callable[[Sequence[str]], None] = lambda names: None,
         parse: Callable[[str, str], tuple[statements.AnyStatement, ...]] = parse_cached,
+        advances_pending: bool = False,
     ) -> None:
         self.db = db
         self.has_files = has_files  # whether COPY may read and write files of this process
         self.is_foreign = is_foreign  # whether a relation belongs to something else, and is only read here
         self.before_drop = before_drop  # raises if something outside SQL needs one of the names to drop
         self._parse = parse
+        self._advances_pending = advances_pending  # whether pending rows get an epoch before that of a statement
         unit_input(db)  # constants are computed from its one row
         self.catalog = catalog_of(db)
         self.numbers = SequenceNumbers(self.catalog)
@@ -210,9 +212,9 @@ class SqlSession:
             self.transaction.reads.add(name)
 
     def require_no_pending_rows(self) -> None:
-        """Raise if Python code has inserted rows that no advance has included yet."""
+        """Raise if Python code has inserted rows that no advance has included yet; in a service, advance."""
         names = sorted(name for name in self.db.pending if name != UNIT_INPUT)
-        if names:
+        if names and not self._advances_pending:
             raise sql_error(
                 InUse,
                 sql_errors.NOT_READY,
