@@ -3,7 +3,7 @@
     kpg run, kpg explain    kpg/query/run_command.py      kpg serve    kpg/server/serve_command.py
     kpg bench               kpg/bench/bench_command.py    kpg shell    kpg/shell/shell_command.py
     kpg doctor              kpg/doctor/doctor_command.py  kpg warm     kpg/kernels/warm_command.py
-    kpg sql                 kpg/shell/sql_command.py
+    kpg sql                 kpg/shell/sql_command.py      kpg backup, kpg restore    kpg/storage/backup_command.py
 
 The command prints an error to stderr: what failed, where, and what to do. Its exit status is 1 for an error and 2 for
 wrong usage.
@@ -24,6 +24,7 @@ from kpg.query import run_command as programs
 from kpg.server import serve_command as servers
 from kpg.shell import shell_command as shells
 from kpg.shell import sql_command as queries
+from kpg.storage import backup_command as backups
 
 HELP = """\
 kpg keeps the answers of queries up to date while their inputs change.
@@ -39,6 +40,7 @@ examples:
   kpg serve data/                        serve a db that is kept in data/
   kpg shell ws://127.0.0.1:8340          query a server; without an address, a db in memory
   kpg sql data/ -f script.sql            run SQL on a db that is kept in data/; without -f, a prompt
+  kpg backup data/ copy/                 copy a db that may be in use; kpg restore copies it back
   kpg warm                               compile all kernels now; the first large input would do it otherwise
   kpg doctor                             check the installation, and say what to do
 """
@@ -68,7 +70,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kpg", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for package in (programs, benchmarks, servers, shells, queries, kernels, doctors):
+    for package in (programs, benchmarks, servers, shells, queries, backups, kernels, doctors):
         package.add_to(commands)
     return parser
 

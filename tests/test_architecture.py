@@ -86,7 +86,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "shell": {"api", "client", "columns", "opening", "protocol", "query", "server", "sql", "terminal"},
     "doctor": {"kernels"},
-    "cli": {"bench", "doctor", "kernels", "query", "server", "shell"},
+    "cli": {"bench", "doctor", "kernels", "query", "server", "shell", "storage"},
     **{name: set() for name in CONTRACTS},
 }
 ONLY_IN = {

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kpg.errors import Corrupt, ProgramError, SchemaMismatch, Unavailable
-from kpg.storage.local_files import make_private_directory, open_private
+from kpg.storage.local_files import CLUSTER_NOTE, make_private_directory, open_private
 from kpg.storage.lock import Lock
 from kpg.storage.transaction_log import Durability
-
-NOTE = "cluster.json"
 
 
 class ClusterDirectory:
@@ -35,13 +33,13 @@ class ClusterDirectory:
         root = Path(make_private_directory(self.path))
         try:
             self._lock = Lock(str(root))
-            note = root / NOTE
+            note = root / CLUSTER_NOTE
             if not note.exists():
                 if any(file.name.startswith("manifest-") for file in root.iterdir()):
                     raise SchemaMismatch(
                         f"{self.path} is the directory of a db without workers", hint="Open it without workers=."
                     )
-                temporary = root / f"{NOTE}.new"
+                temporary = root / f"{CLUSTER_NOTE}.new"
                 with open(temporary, "w", opener=open_private) as file:
                     file.write(json.dumps({"format": "kpg cluster", "version": 1, "workers": workers}))
                 os.replace(temporary, note)
@@ -49,7 +47,7 @@ class ClusterDirectory:
         except OSError as error:
             raise Unavailable(f"cannot open {self.path}", detail=str(error)) from None
         except ValueError as error:
-            raise Corrupt(f"{self.path}/{NOTE} is damaged", detail=str(error)) from None
+            raise Corrupt(f"{self.path}/{CLUSTER_NOTE} is damaged", detail=str(error)) from None
         if written.get("workers") != workers:
             raise SchemaMismatch(
                 f"{self.path} belongs to {written.get('workers')} workers, not {workers}",

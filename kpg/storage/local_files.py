@@ -14,6 +14,7 @@ from kpg.storage.file_store import Bytes, unavailable_on_error
 from kpg.storage.flush import Flush, force, make_flush
 from kpg.storage.lock import Lock
 
+CLUSTER_NOTE = "cluster.json"  # the file that marks the directory of several workers; a name on disk
 PARTIAL_SUFFIX = ".partial"  # suffix of a file that is not complete yet
 PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600  # modes of what is created here
 PIECE_BYTES = 4 << 20  # of a large file that are forced to disk together: some milliseconds of writing
