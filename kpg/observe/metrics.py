@@ -21,7 +21,7 @@ from kpg.extras import require
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as PrometheusFamily
 
-MetricKind = Literal["counter", "gauge"]
+MetricKind = Literal["counter", "gauge", "histogram"]
 Labels = tuple[tuple[str, str], ...]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"  # of `as_prometheus`
@@ -158,12 +158,17 @@ class SnapshotCollector:
         self._metrics = metrics
 
     def collect(self) -> Iterator[PrometheusFamily]:
-        """Yield one family per name. The writer appends `_total` to the names of counters."""
+        """Yield one family per name; the samples of a histogram share one. The writer appends `_total` to counters."""
         from prometheus_client.metrics_core import Metric as PrometheusFamily
 
-        for name, group in groupby(self._metrics, key=lambda metric: metric.name):
+        for name, group in groupby(self._metrics, key=family_name):
             samples = list(group)
             family = PrometheusFamily(name.removesuffix("_total"), samples[0].help, samples[0].kind)
             for sample in samples:
-                family.add_sample(name, dict(sample.labels), sample.value)
+                family.add_sample(sample.name, dict(sample.labels), sample.value)
             yield family
+
+
+def family_name(metric: Metric) -> str:
+    """Return the name of a metric's family: that of a histogram has several samples."""
+    return metric.name.rpartition("_")[0] if metric.kind == "histogram" else metric.name

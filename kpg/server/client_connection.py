@@ -7,6 +7,7 @@ connection that was lost. All code here runs on the event loop's thread except t
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections import deque
 from concurrent.futures import Future
@@ -23,6 +24,7 @@ from kpg.server.flow_control import SendBudget
 from kpg.server.outbox import Outbox, QueuedMessages
 from kpg.server.request_handlers import NewInterest, RequestResult
 from kpg.server.served_interests import ServedInterest
+from kpg.server.server_log import log
 from kpg.server.session import Action, AllowChanges, CloseConnection, ForgetSteps, RunRequest, SendMessage, Session
 from kpg.server.step_history import HeldBytes, NumberedStep
 from kpg.service import Service
@@ -53,6 +55,8 @@ class ClientConnection:
             match action:
                 case SendMessage(message):
                     self.send(message)
+                case RunRequest(request) if self.hub.is_ending:
+                    self._finish(request, time.perf_counter(), Closed("the server is shutting down"))
                 case RunRequest(request):
                     self._held.append(request)
                     self._run_held()
@@ -63,6 +67,11 @@ class ClientConnection:
                 case CloseConnection():
                     self.closing = action
                     self.outbox.put(QueuedMessages(()))  # wakes the writer
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether a request has no reply yet, or a reply is not sent."""
+        return bool(self.session.pending) or len(self.outbox) > 0
 
     def send(self, message: replies.AnyReply) -> None:
         """Queue one message."""
@@ -81,12 +90,13 @@ class ClientConnection:
         number, nbytes = served.interest.id, sum(step.payload.nbytes for step in steps)
         self.session.mark_queued(number, len(steps))
         self.hub.metrics.add("kpg_change_rows_total", sum(len(step.payload.times) for step in steps))
-        max_rows = self.hub.limits.message_rows
+        max_rows, began = self.hub.limits.message_rows, time.perf_counter()
         messages = itertools.chain.from_iterable(
             step.payload.messages(max_rows, step.number, served.is_reset(step)) for step in steps
         )
 
         def sent() -> None:
+            self.hub.metrics.add_seconds("kpg_change_seconds", time.perf_counter() - began)
             self.finish_sending(nbytes)
             self.execute(self.session.mark_sent(number))
 
@@ -139,10 +149,14 @@ class ClientConnection:
         """Send the result of a request, unless the client has disconnected meanwhile."""
         if returns_rows(request):
             self._reading = False
-        failed = isinstance(result, BaseException)
-        self.hub.metrics.add_request(
-            request.kind, type(result).__name__ if failed else "ok", time.perf_counter() - began
-        )
+        failed, seconds = isinstance(result, BaseException), time.perf_counter() - began
+        shown = type(result).__name__ if failed else "ok"
+        self.hub.metrics.add_request(request.kind, shown, seconds)
+        log(
+            logging.INFO if failed else logging.DEBUG, "request",
+            request=f"{self.session.number}-{request_id(request)}", type=request.kind,
+            outcome=shown, seconds=round(seconds, 6),
+        )  # fmt: skip
         if isinstance(result, ChangePayload):  # also after the end of the connection: a new one may continue
             self.hub.send_changes(result)
         if self.session.state == "closed":
@@ -214,6 +228,7 @@ class ClientConnection:
 
     def close(self, lost: bool = False) -> None:
         """Drop everything of a client that has disconnected. If its connection was lost, hold interests with a key."""
+        log(logging.INFO, "session ends", session=self.session.number, interests=len(self.interests))
         lost = lost and self.session.state == "open"
         self.session.close()
         self.hub.clients.pop(self.session.number, None)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import logging
 import sys
 import threading
 import time
@@ -29,6 +28,7 @@ from kpg.api.waiting_requests import WaitingRequests
 from kpg.errors import Closed, KpgError, TimeNotReached
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
 from kpg.server.flow_control import SendBudget
+from kpg.server.server_log import LOGGER, MEMBERS
 from kpg.service import Interest, Service
 
 Result = TypeVar("Result")
@@ -37,15 +37,15 @@ Work = Callable[[Service], Any]
 MAX_SLEEP_SECONDS: Final = 3600.0  # any request ends the sleep
 MAX_SWITCH_SECONDS: Final = 0.0005  # after which Python lets the thread of the connections run; its default is 5 ms
 IDLE_MERGE_ROWS: Final = 100_000  # merged in one idle moment; a request that arrives meanwhile waits for it
-LOGGER = logging.getLogger("kpg.server")
 
 
 class EngineRequest(NamedTuple):
-    """A function of the service, the future of its result, and the session that asks for it."""
+    """A function of the service, the future of its result, the session that asks for it, and its id in the log."""
 
     work: Work
     future: Future[Any]
     session: Hashable
+    label: str = ""
 
 
 class EngineThread:
@@ -76,24 +76,29 @@ class EngineThread:
 
     # Called on any thread
 
-    def run(self, work: Callable[[Service], Result], session: Hashable = None) -> Future[Result]:
+    def run(self, work: Callable[[Service], Result], session: Hashable = None, label: str = "") -> Future[Result]:
         """Queue a function of the service. One that waits for an answer lets others run meanwhile."""
         future: Future[Result] = Future()
         with self._lock:
             if self._closed:
                 raise Closed("the server is shutting down")
-            self._queue.put(EngineRequest(work, future, session))
+            self._queue.put(EngineRequest(work, future, session, label))
         if self._service is not None:
             self._service.db.wake()
         return future
 
     def run_as_of(
-        self, moment: int, timeout_seconds: float, work: Callable[[Service], Result], session: Hashable = None
+        self,
+        moment: int,
+        timeout_seconds: float,
+        work: Callable[[Service], Result],
+        session: Hashable = None,
+        label: str = "",
     ) -> Future[Result]:
         """Queue a function that runs when a time is closed, and fails if that takes longer than the timeout."""
         future: Future[Result] = Future()
         deadline = time.monotonic() + timeout_seconds
-        entry = (moment, next(self._order), deadline, EngineRequest(work, future, session))
+        entry = (moment, next(self._order), deadline, EngineRequest(work, future, session, label))
         self.run(lambda service: heapq.heappush(self._timed_reads, entry))
         return future
 
@@ -185,7 +190,7 @@ class EngineThread:
         return True
 
     def _start(self, request: EngineRequest, service: Service) -> None:
-        self._requests.start(partial(run_work, request.work, service, request.future), request.session)
+        self._requests.start(partial(run_work, request, service), request.session)
 
     def _work(self, service: Service) -> None:
         """Work for a slice, and continue the requests that waited for it."""
@@ -263,13 +268,14 @@ def fail(future: Future[Any], reason: KpgError) -> None:
         future.set_exception(reason)
 
 
-def run_work(work: Work, service: Service, future: Future[Any]) -> None:
+def run_work(request: EngineRequest, service: Service) -> None:
     """Run a function and set the result or exception of its future."""
+    future = request.future
     if future.set_running_or_notify_cancel():
         try:
-            future.set_result(work(service))
+            future.set_result(request.work(service))
         except KpgError as error:
             future.set_exception(error)
         except Exception as error:  # a bug: its caller gets an error, and the engine continues
-            LOGGER.exception("a request failed")
+            LOGGER.exception("a request failed", extra={MEMBERS: {"request": request.label}})
             future.set_exception(error)

@@ -1,6 +1,7 @@
 """The HTTP endpoints of a server, on the same port as WebSocket. GET only; replies are JSON, except the metrics.
 
-/health     {"status": "ok", "time": 7}                          without a token
+/healthz    {"status": "ok"}: the process responds               without a token
+/readyz     {"status": "ok", "time": 7}: the engine responds     without a token; 503 while it starts or ends
 /schema     the JSON Schema of the protocol                      without a token
 /metrics    Prometheus' text format                              Authorization: Bearer TOKEN
 /query      ?text=path&language=datalog&as_of=3&limit=10         Authorization: Bearer TOKEN
@@ -10,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlsplit
 
 from kpg.columns.rows import rows_of
@@ -37,6 +40,7 @@ from kpg.server.change_payload import QueryRows
 from kpg.server.client_connection import as_reply
 from kpg.server.hub import Hub
 from kpg.server.request_handlers import last_time
+from kpg.server.server_log import LOGGER, MEMBERS, log
 from kpg.server.tokens import TokenHolder
 
 STATUS_CODES: tuple[tuple[type[KpgError], int], ...] = (
@@ -44,6 +48,7 @@ STATUS_CODES: tuple[tuple[type[KpgError], int], ...] = (
     (InputError, 400), (ProtocolError, 400),
 )  # fmt: skip
 INTEGER_PARAMETERS = ("as_of", "limit")
+READY_SECONDS = 5.0  # for the engine to respond; a request waits for a slice of 2 ms, and rarely for a large step
 MAX_DIGITS = 16  # fits into 64 bits
 
 
@@ -58,15 +63,22 @@ class Response:
 
 
 async def respond(hub: Hub, method: str, target: str, headers: Mapping[str, str]) -> Response:
-    """Reply to a request; an error becomes a reply with its status code."""
+    """Reply to a request; an error becomes a reply with its status code. The reply and the log have its id."""
+    id_, began = hub.next_http_id(), time.perf_counter()
     try:
-        return await route(hub, method, target, headers)
+        response = await route(hub, method, target, headers)
     except Exception as error:
         shown = as_reply(error)
         assert isinstance(shown, KpgError)
         hub.metrics.add("kpg_refused_total", reason=type(shown).__name__)
         status = next((code for kind, code in STATUS_CODES if isinstance(shown, kind)), 500)
-        return Response(status, to_json({"error": plain(failure_of(shown))}))
+        response = Response(status, to_json({"error": plain(failure_of(shown))}))
+        if shown is not error:
+            LOGGER.error("an HTTP request failed", exc_info=error, extra={MEMBERS: {"request": id_}})
+    path, seconds = target.partition("?")[0][:100], round(time.perf_counter() - began, 6)
+    level = logging.DEBUG if response.status < 400 else logging.INFO
+    log(level, "http request", request=id_, path=path, status=response.status, seconds=seconds)
+    return replace(response, headers={**response.headers, "X-Request-Id": id_})
 
 
 async def route(hub: Hub, method: str, target: str, headers: Mapping[str, str]) -> Response:
@@ -79,14 +91,16 @@ async def route(hub: Hub, method: str, target: str, headers: Mapping[str, str]) 
         return Response(
             405, to_json({"error": {"what": f"the method {method} is not supported"}}), headers={"Allow": "GET"}
         )
-    if parts.path == "/health":
-        return await health(hub)
+    if parts.path == "/healthz":
+        return Response(200, to_json({"status": "ok"}))
+    if parts.path == "/readyz":
+        return await readiness(hub)
     if parts.path == "/schema":
         return Response(200, to_json(schema()))
     if parts.path not in ("/metrics", "/query"):
         raise UndefinedName(
             f"no page is called {parts.path[:100]!r}",
-            hint="The pages are /health, /schema, /metrics, /query, and / for WebSocket.",
+            hint="The pages are /healthz, /readyz, /schema, /metrics, /query, and / for WebSocket.",
         )
     holder = authorise(hub, headers)
     if parts.path == "/metrics":
@@ -106,10 +120,15 @@ def authorise(hub: Hub, headers: Mapping[str, str]) -> TokenHolder:
     return holder
 
 
-async def health(hub: Hub) -> Response:
-    """Reply with the last complete time, which shows that the engine responds."""
-    time = await asyncio.wrap_future(hub.engine.run(last_time))
-    return Response(200, to_json({"status": "ok", "time": time, "sessions": len(hub.clients)}))
+async def readiness(hub: Hub) -> Response:
+    """Reply with the last complete time if the engine responds soon and the server accepts requests."""
+    if hub.is_ending:
+        return Response(503, to_json({"status": "ending"}))
+    try:
+        complete = await asyncio.wait_for(asyncio.wrap_future(hub.engine.run(last_time)), READY_SECONDS)
+    except TimeoutError:
+        return Response(503, to_json({"status": "busy"}))
+    return Response(200, to_json({"status": "ok", "time": complete, "sessions": len(hub.clients)}))
 
 
 async def query(hub: Hub, text: str, holder: TokenHolder) -> Response:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -24,6 +26,7 @@ from kpg.server.flow_control import SendBudget
 from kpg.server.lost_sessions import LostSessions
 from kpg.server.request_handlers import RequestContext, RequestResult, handle_request
 from kpg.server.served_interests import ServedInterest, ServedInterests
+from kpg.server.server_log import log
 from kpg.server.server_metrics import ServerMetrics
 from kpg.server.session import Session
 from kpg.server.session_limits import SessionLimits
@@ -31,6 +34,7 @@ from kpg.server.tokens import TokenHolder, Tokens
 from kpg.service import Service
 
 HTTP_OWNER: Final = 0  # HTTP requests have no session
+DRAIN_POLL_SECONDS: Final = 0.01  # between two looks at the requests under way when the server ends
 
 
 class Hub:
@@ -50,8 +54,10 @@ class Hub:
         self.clients: dict[int, ClientConnection] = {}  # by session number
         self.sql_sessions: set[int] = set()  # numbers of the connections of PostgreSQL's protocol
         self.shutdown = shutdown
+        self.is_ending = False  # requests under way are finished, others refused
         self.loop = loop
         self._session_numbers = itertools.count(1)
+        self._http_numbers = itertools.count(1)
         self.served = ServedInterests()
         self.engine = EngineThread(make, lambda payloads: self.call_soon(self._send_changes, payloads), self._budget_of)
         self.lost = LostSessions(self.engine, self.served, limits, loop)
@@ -68,7 +74,22 @@ class Hub:
         client = ClientConnection(self, Session(next(self._session_numbers), self.tokens, self.limits))
         self.clients[client.session.number] = client
         self.metrics.add("kpg_sessions_total")
+        log(logging.INFO, "session begins", session=client.session.number)
         return client
+
+    def next_http_id(self) -> str:
+        """Return the id of an HTTP request."""
+        return f"{HTTP_OWNER}-{next(self._http_numbers)}"
+
+    async def finish_requests(self, timeout_seconds: float) -> None:
+        """Refuse new requests, and wait until those under way are finished and sent, or a timeout has passed."""
+        self.is_ending = True
+        end = time.monotonic() + timeout_seconds
+        while time.monotonic() < end and any(client.has_requests for client in self.clients.values()):
+            await asyncio.sleep(DRAIN_POLL_SECONDS)
+        unfinished = sum(client.has_requests for client in self.clients.values())
+        if unfinished:
+            log(logging.WARNING, "the server ends before all requests are finished", sessions=unfinished)
 
     @property
     def session_count(self) -> int:
@@ -141,11 +162,12 @@ class Hub:
         def work(service: Service) -> RequestResult:
             return handle_request(RequestContext(service, self.engine, owner, self.limits.rows, holder), request)
 
+        label = f"{owner}-{getattr(request, 'id', 0)}"
         moment = getattr(request, "as_of", None)
         if moment is None:
-            return self.engine.run(work, owner)
+            return self.engine.run(work, owner, label)
         return self.engine.run_as_of(
-            moment, self.limits.wait_seconds if timeout_seconds is None else timeout_seconds, work, owner
+            moment, self.limits.wait_seconds if timeout_seconds is None else timeout_seconds, work, owner, label
         )
 
     async def query(self, request: requests.QueryRequest, holder: TokenHolder) -> QueryRows:

@@ -22,6 +22,7 @@ from kpg.protocol.message_codec import encode
 from kpg.server.client_connection import ClientConnection
 from kpg.server.http_endpoints import respond
 from kpg.server.hub import Hub
+from kpg.server.server_log import LOGGER
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
@@ -35,7 +36,6 @@ PING_TIMEOUT_SECONDS = 60.0  # a busy client answers late; a dead one is dropped
 CLOSE_TIMEOUT_SECONDS = 2.0
 MAX_REASON_BYTES = 120  # a closing frame holds 123 bytes of text
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-LOGGER = logging.getLogger("kpg.server")
 SOCKETS = logging.getLogger("kpg.server.sockets")  # malformed handshakes are logged only if asked for
 
 
@@ -140,6 +140,9 @@ class Listener:
 
     async def _client(self, socket: ServerConnection) -> None:
         """Serve one client until it disconnects."""
+        if self.hub.is_ending:
+            await socket.close(GOING_AWAY, "the server is shutting down")
+            return
         if self.hub.session_count >= self.hub.limits.sessions:
             self.hub.metrics.add("kpg_refused_total", reason="sessions")
             await socket.close(TRY_LATER, f"the server has {self.hub.limits.sessions} sessions, which is the maximum")

@@ -30,6 +30,7 @@ from kpg.server.hub import Hub
 from kpg.server.listener import ListenAddress, Listener
 from kpg.server.pg_backend import PgBackend
 from kpg.server.pg_users import read_users
+from kpg.server.server_log import LogSettings, begin_log
 from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens, generate_token, read_tokens, token_from_environment
 from kpg.service import Limits, Service
@@ -66,6 +67,8 @@ class Settings:
     spark: str | None = None  # the master of a Spark session; None: workers are processes of this machine
     memory: int | None = field(default_factory=default_limit)  # bytes of each worker
     rounds: int = MAX_ROUNDS
+    log: LogSettings = field(default_factory=LogSettings)
+    shutdown_seconds: float = 1.0  # for requests under way
 
     def open_service(self) -> Service:
         """Open the db and the service; called on the engine's thread, which owns them."""
@@ -133,6 +136,8 @@ async def run(settings: Settings, report: Report, opened: Callable[[OpenServer],
             report(line)
         opened(OpenServer(url, pg_port, hub, end))
         await end.wait()
+        report("ending: finishing requests")
+        await hub.finish_requests(settings.shutdown_seconds)
         report("ending: closing connections and the db")
     finally:
         await pg_listener.close()
@@ -143,7 +148,7 @@ async def run(settings: Settings, report: Report, opened: Callable[[OpenServer],
 def startup_lines(settings: Settings, url: str, pg_port: int | None, generated: str | None) -> list[str]:
     """Return the lines to print when the server is ready."""
     web = url.replace("ws", "http", 1)
-    lines = [f"listening on {url}", f"health and metrics: {web}/health, {web}/metrics"]
+    lines = [f"listening on {url}", f"health and metrics: {web}/readyz, {web}/metrics"]
     if pg_port is not None:
         lines.append(f"PostgreSQL's protocol: psql 'host={settings.address.host} port={pg_port} user=kpg dbname=kpg'")
     lines.append(
@@ -171,6 +176,7 @@ def serve(settings: Settings, report: Report) -> None:
         gc.collect()
         gc.freeze()  # a full collection would walk all modules and compiled code: 0.3 s in which every client waits
 
+    begin_log(settings.log)
     use_cached_code()  # no request should wait while the process changes to machine code
     with loading():
         asyncio.run(run(settings, report, opened))

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpg.extras import require
+from kpg.server.config_file import read_config
+from kpg.server.server_log import FORMATS, LEVELS, LogSettings
 from kpg.terminal import positive
 
 if TYPE_CHECKING:
@@ -25,13 +27,15 @@ examples:
   kpg serve --token-file tokens.txt      lines of `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`
   KPG_TOKEN=... kpg serve --port 0       a token from the environment, any free port
   kpg serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --token-file tokens.txt
+  kpg serve --config kpg.toml            all of these from a file
 
 then:
   kpg shell ws://127.0.0.1:8340          ask from a terminal (KPG_TOKEN has the token)
   kpg.connect("ws://127.0.0.1:8340")     ask from Python
-  curl http://127.0.0.1:8340/health      also /schema; with a token /metrics and /query?text=NAME
+  curl http://127.0.0.1:8340/readyz      also /healthz, /schema; with a token /metrics and /query?text=NAME
 
-SIGTERM and SIGINT (Ctrl-C) end it in order: it closes connections and the db, and exits with status 0.
+SIGTERM and SIGINT (Ctrl-C) end it in order: it finishes the requests under way, refuses others, closes connections and
+the db, and exits with status 0.
 """
 
 
@@ -41,54 +45,92 @@ def add_to(commands: Any) -> None:
         "serve", help="serve a db to many clients", description=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
+    add_options(parser)
+    parser.set_defaults(command=run)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare all options. Those that are not given are missing: a file may have them, and DEFAULTS has the rest."""
+    missing: Any = argparse.SUPPRESS
     parser.add_argument(
         "directory", type=Path, nargs="?", metavar="DIR", help="directory of the db (default: in memory)"
     )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", default=missing,
+        help="TOML file with a key for each option, for example port = 8340; options given here take precedence",
+    )  # fmt: skip
     address = parser.add_argument_group("address")
-    address.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1: this machine only)")
-    address.add_argument("--port", type=int, default=8340, help="port (8340), or 0 for any free port")
+    address.add_argument("--host", default=missing, help="address to listen on (127.0.0.1: this machine only)")
+    address.add_argument("--port", type=int, default=missing, help="port (8340), or 0 for any free port")
     address.add_argument(
-        "--pg", type=int, metavar="PORT", help="also serve PostgreSQL's protocol on this port, or 0 for any free port"
+        "--pg", type=int, metavar="PORT", default=missing,
+        help="also serve PostgreSQL's protocol on this port, or 0 for any free port",
+    )  # fmt: skip
+    address.add_argument(
+        "--tls-cert", type=Path, metavar="FILE", default=missing, help="certificate chain (PEM): clients use wss://"
     )
-    address.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain (PEM): clients use wss://")
-    address.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM)")
+    address.add_argument("--tls-key", type=Path, metavar="FILE", default=missing, help="its private key (PEM)")
     address.add_argument(
-        "--origin",
-        action="append",
-        default=[],
-        metavar="URL",
+        "--origin", action="append", default=missing, metavar="URL",
         help="a site with pages that may connect; may be repeated",
-    )
+    )  # fmt: skip
     access = parser.add_argument_group("access")
     access.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="lines of `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`"
+        "--token-file", type=Path, metavar="FILE", default=missing,
+        help="lines of `admin TOKEN`, `user TOKEN` or `user TOKEN TENANT`",
+    )  # fmt: skip
+    access.add_argument(
+        "--no-token", action="store_true", default=missing, help="let every program on this machine connect as admin"
     )
     access.add_argument(
-        "--pg-users", type=Path, metavar="FILE", help="users of --pg: lines of `user NAME PASSWORD` (default: tokens)"
-    )
-    access.add_argument("--no-token", action="store_true", help="let every program on this machine connect as admin")
+        "--pg-users", type=Path, metavar="FILE", default=missing,
+        help="users of --pg: lines of `user NAME PASSWORD` (default: tokens)",
+    )  # fmt: skip
     limits = parser.add_argument_group("limits of each session (a request beyond a limit is refused with the reason)")
     for name, metavar, description in LIMITS:
-        limits.add_argument(f"--max-{name}", type=positive, metavar=metavar, help=description)
+        limits.add_argument(f"--max-{name}", type=positive, metavar=metavar, default=missing, help=description)
     engine = parser.add_argument_group("the engine")
     engine.add_argument(
-        "--workers", type=positive, default=1, metavar="N", help="processes that share the work (1: this one alone)"
+        "--workers", type=positive, default=missing, metavar="N",
+        help="processes that share the work (1: this one alone)",
+    )  # fmt: skip
+    engine.add_argument(
+        "--spark", metavar="MASTER", default=missing,
+        help="run the workers in a Spark session with this master, one task slot each",
+    )  # fmt: skip
+    engine.add_argument(
+        "--max-lag", type=positive, metavar="N", default=missing,
+        help="number of times that an answer may lag behind (any number)",
+    )  # fmt: skip
+    engine.add_argument(
+        "--history", type=int, default=missing, metavar="N", help="number of past times that can be read (0)"
     )
     engine.add_argument(
-        "--spark", metavar="MASTER", help="run the workers in a Spark session with this master, one task slot each"
-    )
+        "--sinks", type=Path, metavar="DIR", default=missing,
+        help="directory that admins' sinks write to (default: no sinks)",
+    )  # fmt: skip
     engine.add_argument(
-        "--max-lag", type=positive, metavar="N", help="number of times that an answer may lag behind (any number)"
+        "--functors", type=Path, metavar="MODULE.py", default=missing,
+        help="Python module with functors that rules may declare and call",
+    )  # fmt: skip
+    operation = parser.add_argument_group("operation")
+    operation.add_argument(
+        "--log-level", choices=LEVELS, default=missing, help="least level of lines on stderr (warning)"
     )
-    engine.add_argument("--history", type=int, default=0, metavar="N", help="number of past times that can be read (0)")
-    engine.add_argument(
-        "--sinks", type=Path, metavar="DIR", help="directory that admins' sinks write to (default: no sinks)"
+    operation.add_argument(
+        "--log-format", choices=FORMATS, default=missing, help="lines for people, or JSON objects (text)"
     )
-    engine.add_argument(
-        "--functors", type=Path, metavar="MODULE.py", help="Python module with functors that rules may declare and call"
-    )
-    parser.set_defaults(command=run)
+    operation.add_argument(
+        "--shutdown-seconds", type=positive, metavar="N", default=missing,
+        help="time that requests under way may take when the server ends (1)",
+    )  # fmt: skip
 
+
+DEFAULTS: dict[str, Any] = {
+    "directory": None, "host": "127.0.0.1", "port": 8340, "tls_cert": None, "tls_key": None, "origin": [],
+    "pg": None, "pg_users": None, "token_file": None, "no_token": False, "workers": 1, "spark": None, "max_lag": None,
+    "history": 0, "sinks": None, "functors": None, "log_level": "warning", "log_format": "text", "shutdown_seconds": 1,
+}  # fmt: skip
 
 LIMITS = (
     ("message-bytes", "N", "bytes of one message (16777216)"),
@@ -143,8 +185,11 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     from kpg.server.running_server import MAX_ROUNDS, Settings, default_limits
     from kpg.server.session_limits import SessionLimits
 
-    options = {name.replace("-", "_"): getattr(arguments, f"max_{name.replace('-', '_')}") for name, *_ in LIMITS}
-    chosen = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in vars(arguments).items() if name != "command" and value is not None}
+    configured = read_config(given["config"], add_options) if "config" in given else {}
+    options = argparse.Namespace(**{**DEFAULTS, **configured, **given})
+    names = [name.replace("-", "_") for name, *_ in LIMITS]
+    chosen = {name: value for name in names if (value := getattr(options, f"max_{name}", None)) is not None}
     memory = chosen.pop("memory", default_limit())
     limits = replace(default_limits(), memory=memory, **{name: chosen.pop(name) for name in SERVICE if name in chosen})
     groups = {}
@@ -155,14 +200,12 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     text = {name.removeprefix("text_"): chosen.pop(name) for name in TEXT if name in chosen}
     session_limits = replace(SessionLimits(), **chosen)
     return Settings(
-        directory=arguments.directory,
-        address=ListenAddress(
-            arguments.host, arguments.port, arguments.tls_cert, arguments.tls_key, tuple(arguments.origin)
-        ),
-        token_file=arguments.token_file,
-        open_to_all=arguments.no_token,
-        pg_port=arguments.pg,
-        pg_users=arguments.pg_users,
+        directory=options.directory,
+        address=ListenAddress(options.host, options.port, options.tls_cert, options.tls_key, tuple(options.origin)),
+        token_file=options.token_file,
+        open_to_all=options.no_token,
+        pg_port=options.pg,
+        pg_users=options.pg_users,
         session_limits=session_limits,
         limits=replace(
             limits,
@@ -172,14 +215,16 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             query=replace(limits.query, **query),
             **groups,
         ),
-        sinks=arguments.sinks,
-        functors=arguments.functors,
-        history=arguments.history,
-        workers=arguments.workers,
-        spark=arguments.spark,
-        max_lag=arguments.max_lag,
+        sinks=options.sinks,
+        functors=options.functors,
+        history=options.history,
+        workers=options.workers,
+        spark=options.spark,
+        max_lag=options.max_lag,
         memory=memory,
         rounds=limits.rounds or MAX_ROUNDS,
+        log=LogSettings(options.log_level, options.log_format),
+        shutdown_seconds=options.shutdown_seconds,
     )
 
 

@@ -23,12 +23,16 @@ def ask(server, path: str, method: str = "GET", **headers: str) -> tuple[int, st
     return answer.status, answer.headers["Content-Type"], answer.read().decode()
 
 
-def test_health_needs_no_token(server, db):
+def test_readiness_needs_no_token(server, db):
     db.create_relation("healthy", {"x": int})
     time = db.insert("healthy", [(1,)])
-    status, kind, body = ask(server, "/health")
+    status, kind, body = ask(server, "/readyz")
     assert status == 200 and kind == "application/json"
     assert json.loads(body) == {"status": "ok", "time": time, "sessions": 1}
+
+
+def test_a_process_that_responds_is_healthy(server):
+    assert ask(server, "/healthz")[::2] == (200, '{"status":"ok"}\n')
 
 
 def test_the_schema_is_given_out(server):
@@ -45,9 +49,40 @@ def test_metrics_are_in_the_format_of_prometheus(server, db):
     lines = body.splitlines()
     assert [line for line in lines if not (line.startswith(("# HELP ", "# TYPE ")) or sample.match(line))] == []
     samples = [line for line in lines if not line.startswith("#")]
-    typed = {line.split()[2] for line in lines if line.startswith("# TYPE")}
-    assert {re.split(r"[{ ]", line)[0] for line in samples} == typed
+    typed = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE")}
+    names = {re.split(r"[{ ]", line)[0] for line in samples}
+    histograms = {name for name, kind in typed.items() if kind == "histogram"}
+    assert {f"{name}_{part}" for name in histograms for part in ("bucket", "sum", "count")} <= names
+    assert {re.sub("_(bucket|sum|count)$", "", name) for name in names} == set(typed)
     assert "kpg_sessions 1.0" in samples and 'kpg_requests_total{outcome="ok",type="ping"} 1.0' in samples
+
+
+def test_histograms_count_every_request_below_its_duration(server, db):
+    for _ in range(5):
+        db.ping()
+    _, _, body = ask(server, "/metrics", **BEARER)
+    counts = [
+        (float(bound), float(value))
+        for bound, value in re.findall(r'kpg_request_seconds_bucket\{type="ping",le="(.*)"\} (.*)', body)
+    ] or [
+        (float(bound), float(value))
+        for bound, value in re.findall(r'kpg_request_seconds_bucket\{le="(.*)",type="ping"\} (.*)', body)
+    ]
+    assert counts == sorted(counts) and counts[-1][0] == float("inf") and counts[-1][1] >= 5
+    total = re.search(r'kpg_request_seconds_count\{type="ping"\} (.*)', body)
+    assert total is not None and float(total[1]) == counts[-1][1]
+
+
+def test_a_reply_and_its_line_in_the_log_have_an_id(server, caplog):
+    caplog.set_level("DEBUG", logger="kpg.server")
+    connection = http.client.HTTPConnection(server.url.removeprefix("ws://"), timeout=PATIENCE)
+    connection.request("GET", "/query?text=nothing", headers=BEARER)
+    answer = connection.getresponse()
+    id_ = answer.headers["X-Request-Id"]
+    lines = [record for record in caplog.records if getattr(record, "members", {}).get("request") == id_]
+    assert [(line.levelname, line.members["status"], line.members["path"]) for line in lines] == [
+        ("INFO", 404, "/query")
+    ]
 
 
 def test_every_metric_is_on_the_page(server):
@@ -73,7 +108,7 @@ def test_a_query_is_answered_as_the_message_would_be(server, db):
         ("/query", "GET", 400, "the member 'text' is missing"),
         ("/query?text=x&limit=many", "GET", 400, "limit is not a whole number"),
         ("/query?text=x&colour=red", "GET", 400, "no such member"),
-        ("/nope", "GET", 404, "/health"),
+        ("/nope", "GET", 404, "/healthz"),
         ("/query?text=x", "DELETE", 405, "the method DELETE is not supported"),
     ],
 )
@@ -96,14 +131,14 @@ def test_a_request_with_a_body_gets_a_status(server, method, size, chunked):
 
 @pytest.mark.parametrize("length", ["0", " 0 "])
 def test_an_empty_body_is_none(server, length):
-    assert ask(server, "/health", **{"Content-Length": length})[0] == 200
+    assert ask(server, "/readyz", **{"Content-Length": length})[0] == 200
 
 
 def test_without_a_token_a_site_that_is_made_to_point_here_gets_nothing():
     with served(open_to_all=True) as server:
-        assert ask(server, "/health")[0] == 200
+        assert ask(server, "/readyz")[0] == 200
         assert ask(server, "/query?text=x", Host="evil.example:8340")[0] == 403
-        assert ask(server, "/health", Host="[::1]:8340")[0] == ask(server, "/health", Host="localhost")[0] == 200
+        assert ask(server, "/readyz", Host="[::1]:8340")[0] == ask(server, "/readyz", Host="localhost")[0] == 200
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": USER}])

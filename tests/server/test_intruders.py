@@ -149,9 +149,9 @@ def test_a_number_of_the_address_that_is_too_long_is_the_asker_s_mistake(server)
 
 
 def test_a_page_of_another_site_cannot_cause_work(server):
-    assert fetched(server, "/health", **{"Sec-Fetch-Site": "none"})
+    assert fetched(server, "/readyz", **{"Sec-Fetch-Site": "none"})
     with pytest.raises(HTTPError) as caught:
-        fetched(server, "/health", **{"Sec-Fetch-Site": "cross-site"})
+        fetched(server, "/readyz", **{"Sec-Fetch-Site": "cross-site"})
     assert caught.value.code == 403
 
 
@@ -167,7 +167,7 @@ def test_a_sink_is_a_file_of_its_directory_or_refused(tmp_path, name):
     [
         "GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nAuthorization: Bearer y\r\n",
         "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nUpgrade: websocket\r\n",
-        "GET /health HTTP/1.1\r\nHost: x\r\nHost: y\r\n",
+        "GET /readyz HTTP/1.1\r\nHost: x\r\nHost: y\r\n",
         "GET http://[bad/metrics HTTP/1.1\r\nHost: x\r\n",
     ],
 )

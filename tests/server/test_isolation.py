@@ -142,7 +142,7 @@ def test_a_server_with_an_expensive_query_ends_at_once():
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             url = process.stdout.readline().split()[-1]
-            with kpg.connect(url) as db:
+            with kpg.connect(url, reconnect=0) as db:
                 for name in ("big", "big2"):
                     db.create_relation(name, {"x": int})
                     db.insert(name, [(row,) for row in range(ROWS)])
