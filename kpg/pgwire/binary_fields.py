@@ -32,6 +32,7 @@ UNIX_TO_POSTGRES_MICROSECONDS: Final = UNIX_TO_POSTGRES_DAYS * 86_400_000_000
 FIXED: Final = {  # types of a fixed size: the type of Arrow to read them as, that of NumPy to send, what to subtract
     "smallint": (pa.int64(), ">i2", 0),
     "integer": (pa.int64(), ">i4", 0),
+    "oid": (pa.int64(), ">u4", 0),
     "bigint": (pa.int64(), ">i8", 0),
     "real": (pa.float64(), ">f4", 0),
     "double precision": (pa.float64(), ">f8", 0),
@@ -142,6 +143,7 @@ PACKERS: Final[dict[str, Callable[[Any], bytes]]] = {
     "boolean": lambda value: b"\x01" if value else b"\x00",
     "smallint": struct.Struct("!h").pack,
     "integer": struct.Struct("!i").pack,
+    "oid": struct.Struct("!I").pack,
     "bigint": struct.Struct("!q").pack,
     "real": struct.Struct("!f").pack,
     "double precision": struct.Struct("!d").pack,

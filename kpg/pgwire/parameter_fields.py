@@ -129,7 +129,8 @@ UNPACKERS: Final[dict[str, Callable[[bytes], Any]]] = {
     "boolean": unpack_boolean,
     "smallint": first("!h"),
     "integer": _read_int32,
-    "bigint": lambda data: _read_int64(data) if len(data) == 8 else first("!I")(data),  # 4 bytes: an oid
+    "oid": first("!I"),
+    "bigint": _read_int64,
     "real": first("!f"),
     "double precision": first("!d"),
     "text": bytes.decode,

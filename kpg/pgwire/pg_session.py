@@ -69,7 +69,7 @@ class PgSession:
             handler = self._handlers.get(kind)
             if handler is None:
                 raise ProtocolError(f"invalid frontend message type {kind[0]}")
-            if self._skipping and kind not in (b"S", b"Q"):
+            if self._skipping and kind != b"S":
                 continue
             await handler(wire.MessageFields(body))
 
@@ -98,7 +98,6 @@ class PgSession:
     async def _query(self, fields: wire.MessageFields) -> None:
         text = fields.text()
         fields.finish()
-        self._skipping = False
         try:
             statements = await self.runner.call(lambda session: session.parse(text))
             if not statements:
@@ -126,7 +125,7 @@ class PgSession:
 
     async def _result(self, statement: SqlStatement, parameters: dict[str, Any]) -> QueryResult:
         """Return the result of a statement."""
-        if isinstance(statement, TransactionStatement):
+        if isinstance(statement, TransactionStatement) and statement.kind in TRANSACTION_NOTES:
             is_idle = self.runner.status == "I"
             if is_idle != (statement.kind == "begin") and (is_idle or self.runner.status == "T"):
                 if is_idle or statement.kind == "begin":
@@ -184,6 +183,7 @@ class PgSession:
             self._skipping = True
             if self.runner.status == "T":
                 await self.runner.call(fail_transaction)
+            await self.channel.flush()  # a client may wait for it before it sends Sync
 
     async def _parse(self, fields: wire.MessageFields) -> None:
         name, text = fields.text(), fields.text()

@@ -6,6 +6,7 @@ class. An exception that is no KpgError is a bug: the client learns its class on
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from kpg import errors
@@ -29,6 +30,7 @@ STATES: Final[tuple[tuple[type[errors.KpgError], str], ...]] = (  # the first cl
     (errors.StorageError, "58000"),
 )
 INTERNAL: Final = "XX000"
+POSITION: Final = re.compile(r"query:(\d+):(\d+): ")  # before a message about the text of the client
 
 
 def sqlstate_of(error: BaseException) -> str:
@@ -43,10 +45,11 @@ def error_response(error: BaseException, text: str = "", severity: str = "ERROR"
     fields = {"S": severity, "V": severity, "C": sqlstate_of(error)}
     if not isinstance(error, errors.KpgError):
         return notice_fields(b"E", fields | {"M": f"the server failed ({type(error).__name__})"})
-    what, detail = error.what, error.detail
-    at = position_of(error, text)
-    if at is not None and isinstance(error, errors.ProgramError):
-        what, detail = without_position(error)
+    what, detail, at = error.what, error.detail, None
+    located = POSITION.match(what)
+    if located is not None:
+        line, column = int(located[1]), int(located[2])
+        what, detail, at = what[located.end() :], without_excerpt(detail, line), offset(text, line, column)
     fields["M"] = what
     if detail:
         fields["D"] = detail
@@ -57,23 +60,17 @@ def error_response(error: BaseException, text: str = "", severity: str = "ERROR"
     return notice_fields(b"E", fields)
 
 
-def position_of(error: errors.KpgError, text: str) -> int | None:
-    """Return the character that an error is about; None if it is about none of the text of the client."""
-    if not isinstance(error, errors.ProgramError) or error.line is None or error.column is None:
-        return None
-    if not error.what.startswith("query:"):  # the text of a view
-        return None
-    lines = text.split("\n")
-    return sum(len(line) + 1 for line in lines[: error.line - 1]) + error.column
+def offset(text: str, line: int, column: int) -> int:
+    """Return the character of a text at a line and column, counted from 1."""
+    return sum(len(earlier) + 1 for earlier in text.split("\n")[: line - 1]) + column
 
 
-def without_position(error: errors.ProgramError) -> tuple[str, str | None]:
-    """Return the message without its position, and the detail without the excerpt of the text, which clients show."""
-    what = error.what.removeprefix(f"query:{error.line}:{error.column}: ")
-    lines = (error.detail or "").split("\n")
-    if lines[0].startswith(f"{error.line} | ") and len(lines) > 1 and not lines[1].strip(" ^"):
+def without_excerpt(detail: str | None, line: int) -> str | None:
+    """Return the detail without the excerpt of the text, which clients show themselves."""
+    lines = (detail or "").split("\n")
+    if lines[0].startswith(f"{line} | ") and len(lines) > 1 and not lines[1].strip(" ^"):
         lines = lines[2:]
-    return what, "\n".join(lines) or None
+    return "\n".join(lines) or None
 
 
 def warning(sqlstate: str, what: str) -> bytes:

@@ -23,6 +23,7 @@ OIDS: Final = {  # the OID of each type, that of its arrays, and the bytes of a 
     "smallint": (21, 1005, 2),
     "integer": (23, 1007, 4),
     "text": (25, 1009, -1),
+    "oid": (26, 1028, 4),
     "real": (700, 1021, 4),
     "double precision": (701, 1022, 8),
     "unknown": (25, 1009, -1),  # a result without a type is text
@@ -38,7 +39,7 @@ OIDS: Final = {  # the OID of each type, that of its arrays, and the bytes of a 
     "jsonb": (3802, 3807, -1),
 }
 UNSPECIFIED: Final = frozenset({0, 705})  # parameters whose type their place decides
-ACCEPTED_AS: Final = {26: sql_types.BIGINT, 18: sql_types.TEXT, 114: sql_types.JSONB}  # oid, "char", json
+ACCEPTED_AS: Final = {18: sql_types.TEXT, 114: sql_types.JSONB}  # "char", json
 
 
 def _types() -> dict[int, SqlType]:

@@ -62,6 +62,7 @@ class SqlType:
 INTEGER_LIMITS: Final = {  # the least and greatest value
     "smallint": (-(2**15), 2**15 - 1),
     "integer": (-(2**31), 2**31 - 1),
+    "oid": (0, 2**32 - 1),
     "bigint": (-(2**63), 2**63 - 1),
 }
 
@@ -69,6 +70,7 @@ BOOLEAN: Final = SqlType("boolean")
 SMALLINT: Final = SqlType("smallint")
 INTEGER: Final = SqlType("integer")
 BIGINT: Final = SqlType("bigint")
+OID: Final = SqlType("oid")  # the number of an object in pg_catalog
 REAL: Final = SqlType("real")
 DOUBLE: Final = SqlType("double precision")
 TEXT: Final = SqlType("text")

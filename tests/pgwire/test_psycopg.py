@@ -98,8 +98,8 @@ def test_errors_have_a_code_a_position_and_a_hint(connection):
         connection.execute("SELECT %s::integer", ["x"])
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="LISTEN"):
         connection.execute("LISTEN channel")
-    with pytest.raises(psycopg.errors.FeatureNotSupported, match="SAVEPOINT"):
-        connection.execute("SAVEPOINT a")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="LOCK"):
+        connection.execute("LOCK TABLE a")
     connection.execute("CREATE TABLE keyed (a integer PRIMARY KEY); INSERT INTO keyed VALUES (1)")
     with pytest.raises(psycopg.errors.UniqueViolation):
         connection.execute("INSERT INTO keyed VALUES (1)")
@@ -126,6 +126,13 @@ def test_transactions_commit_roll_back_and_stay_failed(pg_address):
         other.execute("UPDATE accounts SET b = 20")
         with pytest.raises(psycopg.errors.SerializationFailure):
             one.commit()
+        with other.transaction():
+            other.execute("INSERT INTO accounts VALUES (2, 2)")
+            with pytest.raises(psycopg.errors.DivisionByZero), other.transaction():  # a savepoint
+                other.execute("INSERT INTO accounts VALUES (3, 3)")
+                other.execute("SELECT 1 / 0")
+            other.execute("INSERT INTO accounts VALUES (4, 4)")
+        assert other.execute("SELECT a FROM accounts ORDER BY a").fetchall() == [(1,), (2,), (4,)]
         other.execute("DROP TABLE accounts")
 
 

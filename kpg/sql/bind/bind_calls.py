@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from kpg.errors import ProgramError, UndefinedName
 from kpg.sql.bind.aggregate_calls import GroupingCall
+from kpg.sql.bind.catalog_calls import catalog_call
 from kpg.sql.bind.coercions import coerce, function_call, located, resolved
 from kpg.sql.bind.name_scopes import NameScope
 from kpg.sql.bind.scalar_binder import ScalarBinder
@@ -30,9 +31,7 @@ from kpg.sql.sql_types import TIMESTAMP, SqlType
 
 CAST_FUNCTIONS: Final = {**PLAIN_TYPES, "timestamp": TIMESTAMP}
 MODIFIERS: Final = {"distinct": "DISTINCT", "order": "ORDER BY", "filter": "FILTER", "within_group": "WITHIN GROUP"}
-SESSION_FUNCTIONS: Final = frozenset(
-    "current_user current_role session_user user current_catalog current_schema current_time".split()
-)
+SESSION_FUNCTIONS: Final = frozenset({"current_time"})
 TEMPORAL_FUNCTIONS: Final = frozenset({"mz_now"})  # compared with a column, they make a temporal filter
 
 
@@ -57,9 +56,12 @@ class CallBinder(ScalarBinder):
             raise not_supported(f"{name}, a function that returns rows, as a value", span, hint=hint)
         if name in TEMPORAL_FUNCTIONS:
             raise not_supported(f"a temporal filter ({name})", span)
+        is_star = any(isinstance(argument, exp.Star) for argument in arguments)
+        about_db = None if is_star else catalog_call(name, tuple(map(self.bind, arguments)), self.context, span)
+        if about_db is not None:
+            return about_db
         if name in SESSION_FUNCTIONS:
             raise not_supported(f"function {name}", span)
-        is_star = any(isinstance(argument, exp.Star) for argument in arguments)
         value = self.function(name, () if is_star else tuple(map(self.bind, arguments)), span)
         words = [word for modifier, word in zip(modifiers, MODIFIERS.values(), strict=True) if modifier]
         if words or is_star:

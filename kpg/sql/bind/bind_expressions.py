@@ -17,11 +17,13 @@ from kpg.errors import ParseError, TypeMismatch, UndefinedName
 from kpg.query.source_text import did_you_mean
 from kpg.sql.bind.bind_calls import CallBinder
 from kpg.sql.bind.bind_predicates import PredicateBinder
+from kpg.sql.bind.catalog_calls import cast_to_name
 from kpg.sql.bind.coercions import as_boolean, coerce, function_call, is_unknown, resolved, unified
 from kpg.sql.bind.parameter_values import parameter_constant, signed_number
 from kpg.sql.bind.tree_reading import name_of
 from kpg.sql.functions.sql_literals import number_literal
 from kpg.sql.parse.sql_failures import not_supported, sql_failure
+from kpg.sql.parse.type_rules import OBJECT_TYPES
 from kpg.sql.relational.scalars import (
     And,
     Case,
@@ -69,7 +71,7 @@ class ExpressionBinder(PredicateBinder, CallBinder):
         span = self.context.span(node)
         if isinstance(this, exp.Star):
             raise not_supported("a whole row as a value", span)
-        if schema is not None and name_of(schema) != "public":
+        if schema is not None and name_of(schema) not in ("public", "pg_catalog", "information_schema"):
             raise sql_failure(UndefinedName, f'schema "{name_of(schema)}" does not exist', span, "42P01")
         name = name_of(this)
         value = (
@@ -161,7 +163,7 @@ class ExpressionBinder(PredicateBinder, CallBinder):
     def bind_Collate(self, node: exp.Collate) -> Scalar:
         """Bind COLLATE: text orders by code point, which is the collation "C"."""
         this, collation = self.context.take(node, "this", "expression")
-        if name_of(collation) not in ("C", "POSIX", "ucs_basic"):
+        if name_of(collation) not in ("C", "POSIX", "ucs_basic", "default"):
             raise not_supported(f"COLLATE {collation.name}", self.context.span(node), hint='There is COLLATE "C".')
         value = self.bind(this)
         value = coerce(value, text_type()) if is_unknown(value) else value
@@ -260,6 +262,8 @@ class ExpressionBinder(PredicateBinder, CallBinder):
         this, to = self.context.take(node, "this", "to")
         target: SqlType = to.args["this"]
         span = self.context.span(node)
+        if target.name in OBJECT_TYPES:
+            return cast_to_name(target.name, self.bind(this), self.context, span)
         inner = this.this if isinstance(this, exp.Paren) else this
         if isinstance(inner, exp.Array) and inner.args.get("bracket_notation") and target.element is not None:
             return self.array_of_type(inner, target, span_node=node)

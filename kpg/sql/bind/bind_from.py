@@ -22,6 +22,7 @@ from kpg.sql.bind.name_scopes import NamedValue, NameScope, RangeTable, refuse_d
 from kpg.sql.bind.tree_reading import name_of
 from kpg.sql.bind.typed_outputs import projected, typed
 from kpg.sql.catalog.entries import CatalogEntry, TableEntry, ViewEntry
+from kpg.sql.catalog.system_columns import is_system
 from kpg.sql.functions.resolve import is_table_function, resolve_table_function
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import not_supported, sql_failure
@@ -263,8 +264,9 @@ def scan(entry: CatalogEntry, aliases: Aliases) -> FromItem:
     """Return the rows of a table or installed view."""
     columns = tuple(Column(column.name, column.type) for column in entry.columns)
     relation = Scan(columns, entry.name, tuple(column.name for column in entry.columns))
-    names = renamed([column.name for column in entry.columns], aliases, aliases.name or entry.name)
-    item = item_of(relation, aliases.name or entry.name, names, entry if isinstance(entry, TableEntry) else None)
+    table = aliases.name or (entry.name.partition(".")[2] if is_system(entry.name) else entry.name)
+    names = renamed([column.name for column in entry.columns], aliases, table)
+    item = item_of(relation, table, names, entry if isinstance(entry, TableEntry) else None)
     return item if isinstance(entry, TableEntry) else replace(item, order=read_order(entry, columns))
 
 

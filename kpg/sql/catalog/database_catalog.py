@@ -15,6 +15,8 @@ from weakref import WeakSet
 from kpg.errors import KpgError, ProgramError
 from kpg.sql.catalog.definition_store import RESERVED, DefinitionStore
 from kpg.sql.catalog.entries import CatalogEntry, SequenceEntry, TableColumn, TableEntry, ViewEntry
+from kpg.sql.catalog.system_catalog import SystemCatalog
+from kpg.sql.catalog.system_columns import is_system
 from kpg.sql.lower.engine_types import sql_type
 from kpg.sql.sql_states import with_sqlstate
 
@@ -88,6 +90,7 @@ class DatabaseCatalog:
         self.sequences: dict[str, SequenceEntry] = {}
         self.keys: dict[tuple[str, tuple[str, ...]], Arrangement] = {}  # by table and the columns of a key
         self.subscriptions: WeakSet[ViewSubscription] = WeakSet()
+        self.system = SystemCatalog(self)
         self.broken: dict[str, BrokenDefinition] = {}  # definitions on disk that could not be carried out again
 
     # What the binder asks
@@ -106,8 +109,9 @@ class DatabaseCatalog:
             raise self.broken[name].failure(name)
         source = self.db.inputs.get(name)
         if source is not None:
-            return TableEntry(name, columns_of(source.schema), tuple(getattr(source, "key", ())))
-        return None
+            if not is_system(name):
+                return TableEntry(name, columns_of(source.schema), tuple(getattr(source, "key", ())))
+        return self.system.entry(name)
 
     def sequence(self, name: str) -> SequenceEntry | None:
         """Return a sequence, None if there is none of that name."""
@@ -130,7 +134,7 @@ class DatabaseCatalog:
 
     def is_table(self, name: str) -> bool:
         """Return whether an input is a table for users, and not one of kpg's own."""
-        return name not in RESERVED and " " not in name
+        return name not in RESERVED and " " not in name and not is_system(name)
 
     # What readers of entries need
 

@@ -28,11 +28,11 @@ POLYMORPHIC: Final = frozenset({"any", "anynonarray", "anyelement", "anyarray", 
 
 # The digits of numeric without any; PostgreSQL keeps those of each value.
 DEFAULT_NUMERIC: Final = numeric(MAX_NUMERIC_DIGITS, 9)
-INTEGER_DIGITS: Final = {"smallint": 5, "integer": 10, "bigint": 19}
+INTEGER_DIGITS: Final = {"smallint": 5, "integer": 10, "oid": 10, "bigint": 19}
 
 CATEGORIES: Final = {
     "boolean": "boolean",
-    **dict.fromkeys(("smallint", "integer", "bigint", "numeric", "real", "double precision"), "number"),
+    **dict.fromkeys(("smallint", "integer", "oid", "bigint", "numeric", "real", "double precision"), "number"),
     **dict.fromkeys(("text", "character varying", "character", "name"), "string"),
     "date": "moment",
     "time without time zone": "moment",
@@ -47,6 +47,7 @@ PREFERRED: Final = frozenset({"boolean", "double precision", "text", "timestamp 
 _IMPLICIT: Final = {
     "smallint": ("integer", "bigint", "numeric", "real", "double precision"),
     "integer": ("bigint", "numeric", "real", "double precision"),
+    "oid": ("bigint",),
     "bigint": ("numeric", "real", "double precision"),
     "numeric": ("real", "double precision"),
     "real": ("double precision",),
@@ -59,8 +60,10 @@ _IMPLICIT: Final = {
     "time without time zone": ("interval",),
 }
 _ASSIGNMENT: Final = {
-    "integer": ("smallint",),
-    "bigint": ("smallint", "integer"),
+    "integer": ("smallint", "oid"),
+    "smallint": ("oid",),
+    "oid": ("integer",),
+    "bigint": ("smallint", "integer", "oid"),
     "numeric": ("smallint", "integer", "bigint"),
     "real": ("smallint", "integer", "bigint", "numeric"),
     "double precision": ("smallint", "integer", "bigint", "numeric", "real"),

@@ -30,7 +30,7 @@ _CHECKED: Final[dict[str, Callable[..., Any]]] = {
 }
 _PLAIN: Final[dict[str, Any]] = {"+": np.add, "-": np.subtract, "*": np.multiply, "neg": np.negative, "abs": np.abs}
 _BITS: Final[dict[str, Any]] = {"&": np.bitwise_and, "|": np.bitwise_or, "#": np.bitwise_xor, "~": np.invert}
-_WIDTHS: Final = {"smallint": 16, "integer": 32, "bigint": 64}
+_WIDTHS: Final = {"smallint": 16, "integer": 32, "oid": 32, "bigint": 64}
 
 
 def in_range(type_name: str, lane: Ints) -> Computed:

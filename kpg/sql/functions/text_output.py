@@ -81,7 +81,7 @@ def write_any(type_name: str, value: Any) -> str:
             return write_date(value)
         case "bytea":
             return write_bytes(value)
-        case "smallint" | "integer" | "bigint" | "numeric":
+        case "smallint" | "integer" | "oid" | "bigint" | "numeric":
             return write_number(value)
     if type_name.endswith("[]"):
         return write_array(type_name[:-2], value)

@@ -39,6 +39,7 @@ FIXED_TYPES: Final = {
     "smallint": INT64,
     "integer": INT64,
     "bigint": INT64,
+    "oid": INT64,
     "real": FLOAT64,
     "double precision": FLOAT64,
     "text": STRING,

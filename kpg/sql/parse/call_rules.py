@@ -108,6 +108,8 @@ class CallRules(TypeRules):
         self._advance()
         if self.at_symbol("(") and word != "current_schema":
             raise self.unsupported(f"{word} with a precision", start)
+        if self.accept_symbol("("):
+            self.expect_symbol(")")
         return self.spanned(call(word), start)
 
     # --- calls with a syntax of their own

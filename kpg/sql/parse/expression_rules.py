@@ -150,6 +150,8 @@ class ExpressionRules(PrimaryRules):
             return exp.AtTimeZone(this=left, zone=self.parse_expression(ZONE + 1))
         if precedence == COLLATION:
             self.expect("collate")
+            if self.accept("pg_catalog"):
+                self.expect_symbol(".")
             return exp.Collate(this=left, expression=self.label())
         if precedence == CAST:
             self.expect_symbol("::")
@@ -158,14 +160,22 @@ class ExpressionRules(PrimaryRules):
 
     def operator(self, left: exp.Expr, precedence: int) -> exp.Expr:
         """Parse a binary operator that is a symbol, with ANY or ALL after it."""
-        if self.at_word("overlaps") or self.at_word("operator"):
+        if self.at_word("overlaps"):
             raise self.unsupported(self._curr.text.upper())
+        wrapped = self.accept("operator")
+        if wrapped:
+            self.expect_symbol("(")
+            if self.accept("pg_catalog"):
+                self.expect_symbol(".")
         symbol = self.operator_symbol()
-        assert symbol is not None
+        if symbol is None:
+            self.unexpected("an operator")
         length = 0
         while "".join(token.text for token in self._tokens[self._index : self._index + length]) != symbol:
             length += 1
         self._advance(length)
+        if wrapped:
+            self.expect_symbol(")")
         if quantified := self.quantifier():
             right: exp.Expr = quantified
         else:

@@ -212,9 +212,15 @@ class TruncateStatement(SqlStatement):
 
 @dataclass(frozen=True, slots=True)
 class TransactionStatement(SqlStatement):
-    """BEGIN, COMMIT or ROLLBACK, with their synonyms START TRANSACTION, END and ABORT."""
+    """BEGIN, COMMIT or ROLLBACK, with their synonyms START TRANSACTION, END and ABORT; or about a savepoint."""
 
-    kind: Literal["begin", "commit", "rollback"]
+    kind: Literal["begin", "commit", "rollback", "savepoint", "release", "rollback to"]
+    savepoint: str = ""
+
+    @property
+    def ends_failure(self) -> bool:
+        """Whether it is accepted in a transaction that has failed."""
+        return self.kind in ("commit", "rollback", "rollback to")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ Parsed = TypeVar("Parsed")
 QUERY_STARTS: Final = ("select", "values", "table", "with")
 REFUSED: Final = frozenset(
     "alter analyze call checkpoint cluster comment do execute grant import listen load lock merge notify prepare "
-    "reassign refresh reindex release revoke savepoint security vacuum".split()
+    "reassign refresh reindex revoke security vacuum".split()
 )
 TRANSACTION_WORDS: Final[dict[str, Literal["begin", "commit", "rollback"]]] = {
     "begin": "begin", "start": "begin", "commit": "commit", "end": "commit", "rollback": "rollback",
@@ -94,6 +94,7 @@ class StatementRules(SessionRules):
             "create": self.create, "drop": self.drop, "insert": self.insert, "update": self.update,
             "delete": self.delete, "truncate": self.truncate, "copy": self.copy, "explain": self.explain,
             "show": self.show, "set": self.set_setting, "reset": self.reset_setting, "subscribe": self.subscribe,
+            "savepoint": self.savepoint, "release": self.savepoint,
             "declare": self.declare, "fetch": self.fetch, "move": self.fetch, "close": self.close_cursor,
             **dict.fromkeys(("discard", "deallocate", "unlisten"), self.discard),
             **dict.fromkeys(TRANSACTION_WORDS, self.transaction),
@@ -142,9 +143,20 @@ class StatementRules(SessionRules):
             self.one_of("work", "transaction")
         if TRANSACTION_WORDS[word] == "begin":
             self.transaction_modes()
+        elif TRANSACTION_WORDS[word] == "rollback" and self.accept("to"):
+            self.accept("savepoint")
+            return TransactionStatement("rollback to", str(self.name()), span=self.span_from(start))
         elif self.at_word("and") or self.at_word("to") or self.at_word("prepared"):
             raise self.unsupported(f"{word.upper()} {self._curr.text.upper()}", start)
         return TransactionStatement(TRANSACTION_WORDS[word], span=self.span_from(start))
+
+    def savepoint(self, start: int) -> TransactionStatement:
+        """Parse SAVEPOINT name, or RELEASE [SAVEPOINT] name."""
+        releases = self._prev.text.lower() == "release"
+        if releases:
+            self.accept("savepoint")
+        kind: Literal["release", "savepoint"] = "release" if releases else "savepoint"
+        return TransactionStatement(kind, str(self.name()), span=self.span_from(start))
 
     def transaction_modes(self) -> None:
         """Parse the modes after BEGIN. All isolation levels are served by snapshots with a check at commit."""

@@ -33,8 +33,14 @@ SERIAL_TYPES: Final = {
 }  # fmt: skip
 UNSUPPORTED_TYPES: Final = frozenset(
     "json xml money bit varbit timetz inet cidr macaddr point line lseg box path polygon circle tsvector tsquery "
-    "int4range int8range numrange tsrange tstzrange daterange oid regclass regtype name hstore".split()
+    "int4range int8range numrange tsrange tstzrange daterange hstore".split()
 )
+OBJECT_TYPES: Final = frozenset({"regclass", "regtype", "regnamespace", "regproc"})  # names of what has an OID
+CATALOG_TYPES: Final = {  # types of pg_catalog, in casts only
+    "oid": sql_types.OID, "xid": sql_types.OID, "name": sql_types.TEXT, "char": sql_types.TEXT,
+    "int2vector": array_of(sql_types.SMALLINT), "oidvector": array_of(sql_types.OID),
+    **{name: SqlType(name) for name in OBJECT_TYPES},
+}  # fmt: skip
 INTERVAL_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
 FOLLOWED_BY_LENGTH: Final = ("varchar", "character", "char", "bpchar", "nchar")
 TYPE_WORDS: Final = frozenset({
@@ -66,7 +72,11 @@ class TypeRules(TokenRules):
 
     def column_type(self) -> exp.DataType:
         """Parse the type of a declared column, which has one scale."""
+        start = self._index
         node = self.data_type()
+        word = self._tokens[self._index - 1].text.lower()
+        if node.args["this"].name in OBJECT_TYPES or word in CATALOG_TYPES and word != "char":
+            raise self.unsupported(f"a column of type {word}", start)
         node.set("this", with_digits(node.args["this"]))
         return node
 
@@ -83,6 +93,8 @@ class TypeRules(TokenRules):
         name = identifier.name if quoted else folded(identifier.name)
         if name in PLAIN_TYPES:
             return PLAIN_TYPES[name]
+        if name in CATALOG_TYPES and (name != "char" or quoted):
+            return CATALOG_TYPES[name]
         parsed = None if quoted else self.modified_type(name)
         if parsed is None:
             self.deferred.append(self.type_failure(name, start))

@@ -13,42 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kpg.errors import NotSupported, ProgramError
+from kpg.sql.catalog.fixed_settings import FIXED_SETTINGS
 from kpg.sql.session import sql_errors
 from kpg.sql.session.sql_errors import sql_error
 
-FIXED: Final = {  # what each setting always is
-    "server_version": "15.0 (kpg)",
-    "server_version_num": "150000",
-    "server_encoding": "UTF8",
-    "client_encoding": "UTF8",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "timezone": "UTC",
-    "lc_collate": "C",
-    "lc_ctype": "C",
-    "lc_messages": "C",
-    "lc_monetary": "C",
-    "standard_conforming_strings": "on",
-    "escape_string_warning": "on",
-    "transaction_isolation": "repeatable read",
-    "default_transaction_isolation": "repeatable read",
-    "transaction_read_only": "off",
-    "default_transaction_read_only": "off",
-    "transaction_deferrable": "off",
-    "default_transaction_deferrable": "off",
-    "search_path": "public",
-    "integer_datetimes": "on",
-    "bytea_output": "hex",
-    "max_identifier_length": "63",
-    "in_hot_standby": "off",
-    "is_superuser": "off",
-    "session_authorization": "kpg",
-    "lock_timeout": "0",
-    "idle_in_transaction_session_timeout": "0",
-    "row_security": "on",
-    "jit": "off",
-    "synchronize_seqscans": "off",
-}
 SAME_VALUES: Final = {  # other spellings of a value
     "client_encoding": frozenset({"utf8", "utf-8", "unicode"}),
     "timezone": frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "zulu", "etc/universal", "etc/zulu", "0"}),
@@ -107,7 +75,7 @@ class ClientSettings:
 
     def shown(self) -> dict[str, str]:
         """Return all values."""
-        return FIXED | self._values
+        return FIXED_SETTINGS | self._values
 
     def reset(self) -> None:
         """Take all defaults again."""
@@ -127,11 +95,13 @@ class ClientSettings:
                 raise sql_error(ProgramError, sql_errors.INVALID_PARAMETER, what)
             self._values[name] = accepted
             return True
-        if name not in FIXED:
+        if name not in FIXED_SETTINGS:
             return False
         if value is not None and not is_same(name, value):
             what = f"the setting {name} cannot be changed"
-            raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, what, detail=f"It is always {FIXED[name]}.")
+            raise sql_error(
+                NotSupported, sql_errors.NOT_SUPPORTED, what, detail=f"It is always {FIXED_SETTINGS[name]}."
+            )
         return True
 
 
@@ -140,6 +110,6 @@ def is_same(name: str, value: str) -> bool:
     given = value.strip().lower()
     if name == "datestyle":  # dates are written in one way; read in the order that has no doubt
         return given.split(",")[0].strip() == "iso"
-    if FIXED[name] in ("on", "off"):
+    if FIXED_SETTINGS[name] in ("on", "off"):
         given = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(given, given)
-    return given == FIXED[name].lower() or given in SAME_VALUES.get(name, ())
+    return given == FIXED_SETTINGS[name].lower() or given in SAME_VALUES.get(name, ())

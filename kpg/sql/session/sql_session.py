@@ -155,7 +155,7 @@ class SqlSession:
 
     def _require_working(self, statement: statements.SqlStatement) -> None:
         """Raise if the open transaction has failed, unless the statement ends it."""
-        ends = isinstance(statement, statements.TransactionStatement) and statement.kind != "begin"
+        ends = isinstance(statement, statements.TransactionStatement) and statement.ends_failure
         if self.transaction is not None and self.transaction.failed and not ends:
             raise sql_error(
                 ProgramError,

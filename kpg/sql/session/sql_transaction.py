@@ -1,4 +1,4 @@
-"""Transactions of several statements: BEGIN, COMMIT, ROLLBACK.
+"""Transactions of several statements: BEGIN, COMMIT, ROLLBACK, and savepoints within them.
 
     reads     as of the start of the transaction
     writes    kept here until COMMIT makes them one epoch; UPDATE, DELETE and ON CONFLICT see those to their own table
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from kpg.errors import NotSupported, ProgramError, TransactionConflict
+from kpg.errors import NotSupported, ProgramError, TransactionConflict, UndefinedName
 from kpg.sql.catalog.entries import TableEntry
 from kpg.sql.parse.sql_statements import TransactionStatement
 from kpg.sql.relational.relations import BoundRelation
@@ -53,6 +53,7 @@ class SqlTransaction:
         self.reads: set[str] = set()  # tables whose change since the start is a conflict
         self.failed = False
         self.moment = datetime.datetime.now(datetime.UTC)  # the value of now()
+        self._savepoints: list[tuple[str, dict[str, int]]] = []  # each with the number of changes of each table
         self._reader = f"sql transaction {next(_NUMBERS)}"
         self._db.set_reader(self._reader, self.start - 1)
 
@@ -68,6 +69,23 @@ class SqlTransaction:
     def add(self, change: TableWrite) -> None:
         """Keep a change until COMMIT."""
         self.changes.setdefault(change.entry.name, []).append(change)
+
+    def control_savepoint(self, kind: str, name: str) -> str:
+        """Set, release or return to a savepoint; return the tag. What was read since then still counts as read."""
+        if kind == "savepoint":
+            self._savepoints.append((name, {table: len(changes) for table, changes in self.changes.items()}))
+            return "SAVEPOINT"
+        at = next((at for at in range(len(self._savepoints) - 1, -1, -1) if self._savepoints[at][0] == name), None)
+        if at is None:
+            raise sql_error(UndefinedName, "3B001", f'savepoint "{name}" does not exist')
+        if kind == "release":
+            del self._savepoints[at:]
+            return "RELEASE"
+        counts = self._savepoints[at][1]
+        del self._savepoints[at + 1 :]
+        self.changes = {table: self.changes[table][:count] for table, count in counts.items() if count}
+        self.failed = False
+        return "ROLLBACK"
 
     def net_change(self, entry: TableEntry) -> TableWrite:
         """Return the sum of the changes of a table."""
@@ -117,6 +135,8 @@ def control_transaction(session: SqlSession, statement: TransactionStatement) ->
         raise sql_error(
             ProgramError, sql_errors.NO_ACTIVE_TRANSACTION, "no transaction is open", hint="BEGIN opens one."
         )
+    if statement.kind in ("savepoint", "release", "rollback to"):
+        return QueryResult(transaction.control_savepoint(statement.kind, statement.savepoint))
     session.transaction = None
     try:
         if statement.kind == "commit" and not transaction.failed:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kpg.errors import ConstraintViolation, InUse, UndefinedName
 from kpg.sql.bind.bind_statements import NamedColumns, bind_scalar
 from kpg.sql.catalog.entries import TableEntry, ViewEntry
+from kpg.sql.catalog.system_columns import is_system
 from kpg.sql.functions.text_output import show_value
 from kpg.sql.parse.statement_parser import parse_expression
 from kpg.sql.relational.scalars import Column
@@ -173,6 +174,9 @@ def require_table(session: SqlSession, name: str) -> TableEntry:
         raise sql_error(UndefinedName, sql_errors.WRONG_OBJECT_TYPE, f"{name} is a view", hint="Only tables take rows.")
     if entry is None:
         raise sql_error(UndefinedName, sql_errors.UNDEFINED_TABLE, f"there is no table {name!r}")
+    if is_system(entry.name):
+        what = f'permission denied: "{entry.name}" is a system catalog'
+        raise sql_error(InUse, "42501", what, hint="Change what it describes with CREATE and DROP.")
     if session.is_foreign(name):
         raise sql_error(
             InUse, "42501", f"{name} is not a table of SQL", hint="Change it as its creator does, by transactions."

@@ -122,7 +122,7 @@ def test_explain_show_copy_drop_and_truncate():
     ("SELECT a INTO b FROM t", "SELECT INTO"), ("SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
     ("CREATE SEQUENCE s OWNED BY t", "OWNED"), ("SELECT a::xml FROM t", "type xml"), ("SELECT (ROW(1)).x", "a field"),
     ("SELECT * FROM t TABLESAMPLE system (1)", "TABLESAMPLE"), ("INSERT INTO t (a[1]) VALUES (1)", "syntax error"),
-    ("SAVEPOINT s", "SAVEPOINT"), ("PREPARE TRANSACTION 'x'", "PREPARE"), ("CREATE TABLE t AS SELECT 1", "TABLE AS"),
+    ("LOCK TABLE t", "LOCK"), ("PREPARE TRANSACTION 'x'", "PREPARE"), ("CREATE TABLE t AS SELECT 1", "TABLE AS"),
 ])  # fmt: skip
 def test_what_is_not_there_is_refused_by_name(text, name):
     with pytest.raises(kpg.ProgramError, match=name) as caught:
