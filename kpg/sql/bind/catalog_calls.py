@@ -15,12 +15,14 @@ from kpg.sql.bind.bind_context import BindContext, value_of
 from kpg.sql.bind.coercions import coerce, function_call, is_unknown
 from kpg.sql.catalog.entries import TableEntry
 from kpg.sql.catalog.fixed_settings import FIXED_SETTINGS
-from kpg.sql.catalog.system_types import OIDS_BY_NAME
+from kpg.sql.catalog.system_types import OIDS_BY_NAME, format_type
+from kpg.sql.functions.building import values
+from kpg.sql.functions.function import Function
 from kpg.sql.parse.postgres_tokens import folded
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import sql_failure
 from kpg.sql.relational.relations import Filter, Scan
-from kpg.sql.relational.scalars import Column, Constant, Scalar, SubqueryValue, conjunction
+from kpg.sql.relational.scalars import Column, Constant, Scalar, ScalarCall, SubqueryValue, conjunction
 from kpg.sql.sql_types import BIGINT, BOOLEAN, INTEGER, TEXT, SqlType, array_of
 from kpg.version import __version__
 
@@ -61,6 +63,7 @@ CONSTANTS: Final[dict[str, tuple[Any, SqlType]]] = {
         (0, BIGINT),
     ),
 }  # fmt: skip
+FORMAT_TYPE: Final = Function("format_type", (BIGINT, INTEGER), TEXT, values(format_type))
 DEFINITIONS: Final = frozenset({"pg_get_viewdef", "pg_get_indexdef", "pg_get_constraintdef"})
 REGISTRY_TYPES: Final = {"regclass": ("pg_class", "relname"), "regnamespace": ("pg_namespace", "nspname")}
 
@@ -79,6 +82,10 @@ def catalog_call(name: str, arguments: tuple[Scalar, ...], context: BindContext,
         given = text.value if isinstance(text, Constant) else None
         plain = str(given or "").strip().removeprefix("pg_catalog.").lower()
         return Constant(OIDS_BY_NAME.get(plain), type=BIGINT, span=span)
+    if name == "json_build_object":
+        return function_call("jsonb_build_object", arguments, span)
+    if name == "format_type" and len(arguments) == 2:
+        return formatted_type(*arguments, span)
     if name == "current_setting" and arguments:
         return current_setting(coerce(arguments[0], TEXT), len(arguments) > 1, span)
     if name in DEFINITIONS and arguments:
@@ -86,6 +93,12 @@ def catalog_call(name: str, arguments: tuple[Scalar, ...], context: BindContext,
         keys = {"oid": coerce(arguments[0], BIGINT, "explicit"), "position": coerce(position, INTEGER, "explicit")}
         return looked_up(context, "kpg_definitions", keys, "definition", span)
     return None
+
+
+def formatted_type(oid: Scalar, modifier: Scalar, span: Span | None) -> ScalarCall:
+    """Return the name of a type by its OID."""
+    arguments = (coerce(oid, BIGINT, "explicit"), coerce(modifier, INTEGER, "explicit"))
+    return ScalarCall(FORMAT_TYPE, arguments, type=TEXT, span=span)
 
 
 def current_setting(name: Scalar, missing_ok: bool, span: Span | None) -> Constant:
@@ -122,7 +135,7 @@ def cast_to_name(kind: str, value: Scalar, context: BindContext, span: Span | No
     if kind == "regproc":
         return value
     if kind == "regtype":
-        return function_call("format_type", (coerce(value, BIGINT, "explicit"), Constant(None, type=INTEGER)), span)
+        return formatted_type(value, Constant(None, type=INTEGER), span)
     relation, name = REGISTRY_TYPES[kind]
     if not value.type.is_text:
         return looked_up(context, relation, {"oid": coerce(value, BIGINT, "explicit")}, name, span)

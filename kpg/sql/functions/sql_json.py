@@ -44,9 +44,8 @@ FUNCTIONS: Final = (
     Function("jsonb_strip_nulls", (JSONB,), JSONB, distinct(json_values.without_nulls)),
     Function("to_jsonb", (ANY_ELEMENT,), JSONB, distinct(json_values.to_jsonb, by_types=_type_name)),
     Function("jsonb_build_array", (ANY,), JSONB, values(json_values.build_array, by_types=type_names), variadic=True),
-    *(Function(name, (ANY,), JSONB, values(json_values.build_object, by_types=type_names),
-             variadic=True)
-      for name in ("jsonb_build_object", "json_build_object")),
+    Function("jsonb_build_object", (ANY,), JSONB, values(json_values.build_object, by_types=type_names),
+             variadic=True),
     Function("gen_random_uuid", (), UUID, volatile(uuid_lanes), volatile=True),
     Function("pg_typeof", (ANY,), TEXT, _type_of, total=True),
 )  # fmt: skip

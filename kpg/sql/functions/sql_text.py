@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kpg.columns.expression import Expression, Literal
-from kpg.sql.catalog.system_types import format_type
 from kpg.sql.functions import byte_values, pattern_values, text_values
 from kpg.sql.functions.building import batches, distinct, values
 from kpg.sql.functions.cast_rules import ANY, ANY_ELEMENT, ANY_NONARRAY
@@ -57,7 +56,6 @@ def _substring(arguments: Sequence[Expression], types: Sequence[SqlType], result
 
 
 FUNCTIONS: Final = (
-    Function("format_type", (BIGINT, INTEGER), TEXT, values(format_type)),
     Function("lower", (TEXT,), TEXT, distinct(text_values.lower)),
     Function("upper", (TEXT,), TEXT, distinct(text_values.upper)),
     Function("initcap", (TEXT,), TEXT, distinct(text_values.initcap)),
