@@ -259,8 +259,11 @@ class Service:
     ) -> Result:
         """Call a function with the SQL session of a client, with its rights and limits."""
         if self.grants.tenant is not None:
-            hint = "Read and write relations with rules, queries and transactions."
-            raise NotAuthorised("a tenant with a namespace cannot use SQL", hint=hint)
+            raise NotAuthorised(
+                f"tenant {self.grants.tenant} cannot use SQL",
+                detail="SQL has one catalog for all clients, which knows no namespaces and no grants.",
+                hint="Read and write relations with rules, queries and transactions.",
+            )
         with self.guard.raised(limits, self._groups(owner)):
             result = self.sql.within(owner, function)
         self._system.update()
