@@ -86,6 +86,8 @@ class ClusterCompletion(Completion[ReportedAnswer]):
     def __init__(self, db: ClusterDatabase) -> None:
         super().__init__(db)
         self.alarm = Alarm()
+        self.watched: set[str] = set()  # names of outputs that are replaced if they fail
+        self.is_held = False  # whether the time of the last advance is not sealed yet
         self.last_install = -1  # the number of the last command that installed something
         self._reports: list[RankReport] = [NO_REPORT] * db.workers
         self._unfinished = False  # whether ranks were left to work in slices, and have not said that all is complete
@@ -200,9 +202,8 @@ class ClusterCompletion(Completion[ReportedAnswer]):
         """Call the listeners of outputs with changes that all ranks have completed, then those of failures."""
         for output in tuple(self._db.changed):
             output.notify()
-        for output in tuple(self._db.failed):
-            self._db.failed.discard(output)
-            output.fail()
+        while self._db.failed:  # what replaces an answer may fail as well
+            self._db.failed.pop().fail()
 
     def _seal(self, tell: bool) -> None:
         """Advance `sealed`; tell the ranks, if no advance is about to."""
@@ -214,6 +215,18 @@ class ClusterCompletion(Completion[ReportedAnswer]):
                 self._db.coordinator.tell_all(SealCommand(self.take_sealed()))
             except KpgError:
                 pass  # the next call notices that a worker is lost
+
+    def hold_seal(self, hold: bool) -> None:
+        """Before an advance that waits: keep its time open to queries that replace one that fails in it, or do not."""
+        self.is_held = hold
+        if hold:
+            self.sealed = Frontier.at((self._db.epoch - 1,)) if self._db.epoch > 0 else None
+
+    def release_seal(self) -> None:
+        """Let the ranks seal the time of the last advance, if it was held."""
+        if self.is_held:
+            self.is_held = False
+            self._db.coordinator.tell_all(SealCommand(self._db.epoch - 1))
 
     @property
     def sealed_epoch(self) -> int:

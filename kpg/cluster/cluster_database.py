@@ -266,7 +266,8 @@ class ClusterDatabase(Database):
         """The last complete time; None also for times of several coordinates, which only the workers know."""
         if self.config.coordinates != 1 or self.epoch <= 0:
             return None
-        return self.completion.sealed if self.completion.lags else Frontier.at((self.epoch - 1,))
+        held = self.completion.lags or self.completion.is_held
+        return self.completion.sealed if held else Frontier.at((self.epoch - 1,))
 
     @property
     def answers_lag(self) -> bool:
@@ -471,6 +472,14 @@ class ClusterDatabase(Database):
     def frontier_of(self, command: OutputFrontierCommand | ProbeFrontierCommand) -> Frontier:
         """Return the times at which an output or probe may still change on some worker."""
         return Frontier(time for reply in self.ask(command) for time in reply.value)
+
+    def tell_output(self, output: ClusterOutput, command: Command[None]) -> None:
+        """Send a command about an output to all workers, without waiting for them; nothing if it has ended."""
+        if not output.ended and not self._closed:
+            try:
+                self.coordinator.tell_all(command)
+            except WorkerLost:
+                self.recover_or_fail()
 
     def release_on_workers(self, command: Command[None]) -> None:
         """Make the workers release a handle; do nothing if the db is closed, or was in memory and has lost a worker."""

@@ -24,6 +24,7 @@ from kpg.api.unread_changes import split_at
 from kpg.cluster.rank_commands.input_commands import SizeCommand
 from kpg.cluster.rank_commands.query_commands import (
     DiscardChangesCommand,
+    KeepTimesCommand,
     LookupCommand,
     OutputFrontierCommand,
     ProbeFrontierCommand,
@@ -31,8 +32,10 @@ from kpg.cluster.rank_commands.query_commands import (
     ReleaseOutputCommand,
     ReleaseProbeCommand,
     ScanCommand,
+    ShareLimitsCommand,
     SnapshotCommand,
     TakeChangesCommand,
+    TakeLimitsCommand,
 )
 from kpg.cluster.rank_reports import index_key, output_key
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
@@ -72,6 +75,7 @@ class ClusterOutput(Output):
         self._failures: dict[int, KpgError] = {}  # by worker: why the answer has no value since the last report
         self._listeners: list[Callable[[Changes], Any]] = []
         self._on_failure: Callable[[], None] | None = None
+        self._tenants = 1  # that share it
         self._released = False
 
     # Changes
@@ -264,6 +268,20 @@ class ClusterOutput(Output):
 
     def on_failure(self, function: Callable[[], None]) -> None:
         self._on_failure = function
+        self.db.completion.watched.add(self.name)
+        if self.ended:
+            self.db.failed.add(self)
+
+    def keep_times_apart(self) -> None:
+        self.db.tell_output(self, KeepTimesCommand(self.name))
+
+    def share_limits(self, tenants: int) -> None:
+        if tenants != self._tenants:
+            self._tenants = tenants
+            self.db.tell_output(self, ShareLimitsCommand(self.name, tenants))
+
+    def take_limits(self, other: Output) -> None:
+        self.db.tell_output(self, TakeLimitsCommand(self.name, other.name))
 
     def fail(self) -> None:
         """Call the function that waits for a failure."""
@@ -291,6 +309,7 @@ class ClusterOutput(Output):
             self.db.outputs.remove(self)
             self.db.changed.discard(self)
             self.db.failed.discard(self)
+            self.db.completion.watched.discard(self.name)
             self.db.release_on_workers(ReleaseOutputCommand(self.name))
 
 

@@ -105,6 +105,7 @@ class ClusterTransactions:
     def notify(self, replies: list[RankReply[RankReport]]) -> None:
         """Call the listeners of changed outputs and the followers; then raise if a worker reached a limit."""
         self.db.completion.notify()
+        self.db.completion.release_seal()
         self.db.notify_followers()
         raise_trouble(replies)
 
@@ -128,7 +129,11 @@ class ClusterTransactions:
                 self.db.coordinator.ask(UnlogCommand())  # on the workers that could write
                 raise
         sealed = self.db.completion.take_sealed() if self.db.answers_lag else -1
-        command = AdvanceCommand(to, tuple(self.db.pending), written_origins, wait, sealed if sealed >= 0 else None)
+        seal = not self.db.completion.watched
+        self.db.completion.hold_seal(wait and not seal)
+        command = AdvanceCommand(
+            to, tuple(self.db.pending), written_origins, wait, sealed if sealed >= 0 else None, seal
+        )
         return self.db.coordinator.ask(command)
 
     def _finish_advance(self, frontier: Frontier, replies: list[RankReply[RankReport]], wait: bool) -> None:

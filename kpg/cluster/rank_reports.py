@@ -82,7 +82,12 @@ class RankReports:
         self._failed.discard(name)
 
     def follow(self, name: str) -> None:
-        """Collect the changes of an output from now on, and those before that are complete; may be repeated."""
+        """Collect the changes of an output from now on, and those before that are complete; may be repeated.
+
+        One that has ended has none: its failure is reported.
+        """
+        if self._outputs[name].ended:
+            return
         if name not in self._followed:
             self._followed[name] = self._outputs[name].on_change(partial(self._collect, name))
         self._outputs[name].notify()

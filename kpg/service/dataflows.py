@@ -153,8 +153,7 @@ class TenantDataflow:
 
     If the dataflow exceeds a limit, it is divided before the failed time is sealed: the tenants whose arguments are
     new, or else halves, get a dataflow of their own each. Those that exceed the limit again are divided further, until
-    each offender is alone. The others get the changes of the failed time from the new dataflow, and no others. On
-    several workers, all tenants of the dataflow get the error, and each new tenant a dataflow of its own.
+    each offender is alone. The others get the changes of the failed time from the new dataflow, and no others.
     """
 
     def __init__(self, build: BuildPart, part: TenantPart, parameters: Input, reason: str) -> None:

@@ -10,6 +10,7 @@ import kpg
 from kpg.errors import KpgError, OverLimit, TooManyRounds
 from kpg.service import Change, Interest, Limits, Service
 from kpg.service.limits import QueryLimits
+from tests.service.conftest import ServiceOn
 
 # The recursion ends for every x without a row in `wild`.
 RULES = "up(x, y) :- edge(x, y). up(x, z) :- up(x, y), wild(x), z = y + 1."
@@ -55,49 +56,56 @@ class Tenant:
         return any(x in wild and x in self.arguments for x, _ in edges)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(actions=st.lists(ACTIONS, max_size=14))
-def test_only_tenants_that_diverge_fail(actions: list[tuple[object, ...]]) -> None:
-    with kpg.open() as db:
-        service = Service(db, limits=Limits(rounds=20))
-        for name, columns in (("edge", {"x": int, "y": int}), ("wild", {"x": int})):
-            service.create_relation(name, columns)
-        service.register(RULES)
-        edges, wild = {(node, node + 10) for node in range(3)}, set[int]()
-        service.transact([Change("edge", row) for row in edges])
-        tenants: list[Tenant] = []
-        for kind, *values in actions:
-            live = [tenant for tenant in tenants if not tenant.failed]
-            match kind, values:
-                case "join", [x]:
-                    tenants.append(Tenant(service.interest("up", arguments={"x": x}), x))
-                case "leave", [at] if tenants:
-                    service.uninterest(tenants.pop(at % len(tenants)).interest)
-                case "ask", [at, x] if live:
-                    tenant = live[at % len(live)]
-                    if tenant.interest.error is None:
-                        service.add_arguments(tenant.interest, {"x": x})
-                        tenant.arguments.add(x)
-                case "edge", [x, y, diff]:
-                    service.transact([Change("edge", (x, y), diff)])
-                    (edges.add if diff > 0 else edges.discard)((x, y))
-                case "wild", [x]:
-                    service.transact([Change("wild", (x,))])
-                    wild.add(x)
-                case "read", [at] if live:
-                    live[at % len(live)].read(edges, wild)
-            service.advance()
-            for tenant in tenants:
-                tenant.diverged |= tenant.diverges(edges, wild)
+@pytest.mark.parametrize(("workers", "count"), [(1, 30), (2, 4), (3, 4)])
+def test_only_tenants_that_diverge_fail(service_on: ServiceOn, workers: int, count: int) -> None:
+    @settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(actions=st.lists(ACTIONS, max_size=14))
+    def check(actions: list[tuple[object, ...]]) -> None:
+        with service_on(workers, limits=Limits(rounds=20)) as service:
+            play(service, actions)
+
+    check()
+
+
+def play(service: Service, actions: list[tuple[object, ...]]) -> None:
+    """Let tenants join, leave and ask, and compare what they receive."""
+    for name, columns in (("edge", {"x": int, "y": int}), ("wild", {"x": int})):
+        service.create_relation(name, columns)
+    service.register(RULES)
+    edges, wild = {(node, node + 10) for node in range(3)}, set[int]()
+    service.transact([Change("edge", row) for row in edges])
+    tenants: list[Tenant] = []
+    for kind, *values in actions:
+        live = [tenant for tenant in tenants if not tenant.failed]
+        match kind, values:
+            case "join", [x]:
+                tenants.append(Tenant(service.interest("up", arguments={"x": x}), x))
+            case "leave", [at] if tenants:
+                service.uninterest(tenants.pop(at % len(tenants)).interest)
+            case "ask", [at, x] if live:
+                tenant = live[at % len(live)]
+                if tenant.interest.error is None:
+                    service.add_arguments(tenant.interest, {"x": x})
+                    tenant.arguments.add(x)
+            case "edge", [x, y, diff]:
+                service.transact([Change("edge", (x, y), diff)])
+                (edges.add if diff > 0 else edges.discard)((x, y))
+            case "wild", [x]:
+                service.transact([Change("wild", (x,))])
+                wild.add(x)
+            case "read", [at] if live:
+                live[at % len(live)].read(edges, wild)
+        service.advance()
         for tenant in tenants:
-            tenant.read(edges, wild)
-            assert tenant.failed == tenant.diverged
+            tenant.diverged |= tenant.diverges(edges, wild)
+    for tenant in tenants:
+        tenant.read(edges, wild)
+        assert tenant.failed == tenant.diverged
 
 
-@pytest.mark.parametrize("tenants", [2, 9, 40])
-def test_a_new_tenant_over_a_limit_leaves_the_others_alone(tenants: int) -> None:
-    with kpg.open() as db:
-        service = Service(db, limits=Limits(query=QueryLimits(step_rows=2_000)))
+@pytest.mark.parametrize(("workers", "tenants"), [(1, 2), (1, 9), (1, 40), (2, 5), (3, 5)])
+def test_a_new_tenant_over_a_limit_leaves_the_others_alone(service_on: ServiceOn, workers: int, tenants: int) -> None:
+    with service_on(workers, limits=Limits(query=QueryLimits(step_rows=20_000))) as service:
         service.create_relation("edge", {"x": int, "y": int})
         service.register("big(x, y, z) :- edge(x, y), edge(x, z).")
         service.put("edge", [(0, y) for y in range(1_000)] + [(x, 0) for x in range(1, tenants + 1)])

@@ -8,7 +8,6 @@ import pytest
 import kpg
 from kpg.errors import DataError, OverLimit, ProgramError, TooManyRounds
 from kpg.service import Change, Limits, Service
-from tests.service.conftest import dataflows_of
 
 
 @pytest.fixture
@@ -124,31 +123,6 @@ def test_registering_the_closure_of_a_million_edges_costs_nothing():
         assert min(took) < 0.2
         after = db.describe()
         assert (after["dataflows"], after["arrangements"]) == (before["dataflows"], before["arrangements"])
-
-
-@pytest.mark.parametrize("workers", [2], indirect=True)  # on one worker it fails no other tenant
-def test_a_tenant_with_a_diverging_argument_fails_other_tenants_at_most_once(served):
-    service = served(rounds=50)
-    service.create_relation("start", {"x": int, "n": int})
-    service.register("up(x, n) :- start(x, n). up(x, n + 1) :- up(x, n), n < 1000.")
-    service.put("start", [(1, 998), (2, 0)])
-    good, other = service.interest("up", arguments={"x": 1}, owner="a"), service.interest("tc", owner="c")
-    assert len(good.take()) == 3
-    bad = service.interest("up", arguments={"x": 2}, owner="b")
-    for interest in (bad, good):
-        with pytest.raises(TooManyRounds):
-            interest.take()
-    service.drop_owner("a")
-    good = service.interest("up", arguments={"x": 1}, owner="a")
-    bad = service.interest("up", arguments={"x": 2}, owner="b")
-    assert len(good.take()) == 3
-    with pytest.raises(TooManyRounds):
-        bad.take()
-    service.put("start", [(1, 997)])
-    assert len(good.take()) == 1 and len(other.take()) == 0
-    assert "a dataflow for each tenant" in service.explain("up")
-    service.close()
-    assert set(dataflows_of(service.db)) <= {"edge", "start"}
 
 
 def test_strings_in_unread_changes_are_not_reclaimed():

@@ -11,6 +11,7 @@ from kpg.cluster.rank_commands.query_commands import (
     InstallArrangementCommand,
     InstallOutputCommand,
     InstallProbeCommand,
+    KeepTimesCommand,
     LookupCommand,
     OutputFrontierCommand,
     ProbeFrontierCommand,
@@ -18,8 +19,10 @@ from kpg.cluster.rank_commands.query_commands import (
     ReleaseOutputCommand,
     ReleaseProbeCommand,
     ScanCommand,
+    ShareLimitsCommand,
     SnapshotCommand,
     TakeChangesCommand,
+    TakeLimitsCommand,
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
 from kpg.cluster.rank_reports import index_key
@@ -151,3 +154,24 @@ def output_frontier(rank: RankGeneration, command: OutputFrontierCommand, blocks
 def probe_frontier(rank: RankGeneration, command: ProbeFrontierCommand, blocks: Blocks) -> FrontierSpec:
     """Return the frontier of a probe."""
     return rank.probes[command.number].frontier().elements
+
+
+@HANDLERS.handles(KeepTimesCommand)
+def keep_times(rank: RankGeneration, command: KeepTimesCommand, blocks: Blocks) -> None:
+    """Keep the times of the first changes of an output."""
+    if command.name in rank.outputs:
+        rank.outputs[command.name].keep_times_apart()
+
+
+@HANDLERS.handles(ShareLimitsCommand)
+def share_limits(rank: RankGeneration, command: ShareLimitsCommand, blocks: Blocks) -> None:
+    """Multiply the limits of an output by its tenants."""
+    if command.name in rank.outputs:
+        rank.outputs[command.name].share_limits(command.tenants)
+
+
+@HANDLERS.handles(TakeLimitsCommand)
+def take_limits(rank: RankGeneration, command: TakeLimitsCommand, blocks: Blocks) -> None:
+    """Copy the limits of an output that failed."""
+    if command.name in rank.outputs and command.other in rank.outputs:
+        rank.outputs[command.name].take_limits(rank.outputs[command.other])

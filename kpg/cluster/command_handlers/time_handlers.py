@@ -45,7 +45,8 @@ def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> An
     if not command.wait:
         rank.completion.unfinished = True
         return rank.reports.take(log_bytes)
-    db.seal(before)
+    if command.seal:
+        db.seal(before)
     db.idle_merge_after_advance(busy)
     rank.completion.pass_on()
     return rank.reports.take(log_bytes, exceeded_limit(db))

@@ -133,3 +133,26 @@ class ProbeFrontierCommand(Command[FrontierSpec]):
     """Return the frontier of a probe."""
 
     number: int
+
+
+@message("keep_times", COMMANDS)
+class KeepTimesCommand(Command[None]):
+    """Let the first changes of an output keep their times, however many they are."""
+
+    name: str
+
+
+@message("share_limits", COMMANDS)
+class ShareLimitsCommand(Command[None]):
+    """Let an output use as much as so many queries together: as many tenants share it."""
+
+    name: str
+    tenants: int
+
+
+@message("take_limits", COMMANDS)
+class TakeLimitsCommand(Command[None]):
+    """Let the limits of another output hold for one that replaces it."""
+
+    name: str
+    other: str

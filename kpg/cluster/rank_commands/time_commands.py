@@ -43,6 +43,7 @@ class AdvanceCommand(Command[RankReport]):
     origins: tuple[OriginPair, ...] = ()
     wait: bool = True
     sealed: int | None = None  # the last epoch that all ranks have completed, if they work in slices
+    seal: bool = True  # whether the rank may seal what it has completed; otherwise the coordinator sends a `seal`
 
 
 @message("seal", COMMANDS)
