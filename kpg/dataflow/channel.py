@@ -69,7 +69,9 @@ class Channel:
         direct = self.direct
         if direct is not None and direct.active:
             direct.deliver(self.target, self.target_input, message)
-            self.meter(message)
+            dataflow = self.target.dataflow
+            if dataflow.usage is not None or dataflow.events is not None:
+                self.meter(message)
             return
         if isinstance(self.pact, FollowPact):
             return

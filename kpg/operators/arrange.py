@@ -22,7 +22,7 @@ from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.events import Events, TraceEvents
 from kpg.operators.key_routes import Key, KeyRoutes
 from kpg.operators.payload import Batches
-from kpg.operators.sealed_input import complete_updates, hold_pending, seal
+from kpg.operators.sealed_input import hold_pending, seal
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import Batcher
 from kpg.trace.description import Description
@@ -152,13 +152,6 @@ class Arrange(Publisher):
         self.batcher = Batcher(spine.lanes, spine.depth, spine.width)
 
     def step(self, inputs: Inputs) -> bool:
-        worker, messages = self.dataflow.worker, inputs[0]
-        if worker.direct.active and len(messages) == 1 and not self.batcher.rows:
-            updates = complete_updates(messages[0])
-            if updates is not None:
-                description = Description(self.upper, worker.clock.frontier, self.start)
-                self.publish(Batch(updates, self.key_lanes, description), messages[0].times)
-                return False
         sealed = seal(self, self.batcher, inputs[0], unsorted=True)
         if sealed is not None:
             description = Description(self.upper, sealed.upper, self.start)

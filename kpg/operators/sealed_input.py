@@ -18,6 +18,8 @@ from kpg.dataflow.operator import Message, Operator, Times
 from kpg.operators.payload import Payload
 from kpg.trace.batcher import Batcher
 
+MAX_KEPT_NUMBERS = 1 << 10  # of a block that a sealed row may keep alive
+
 
 class SealedInput(NamedTuple):
     """Updates at times that are complete."""
@@ -29,6 +31,11 @@ class SealedInput(NamedTuple):
 
 def seal(operator: Operator, batcher: Batcher, messages: list[Message], unsorted: bool = False) -> SealedInput | None:
     """Push the messages, and return the updates that the frontier has passed, or None if there are none."""
+    worker = operator.dataflow.worker
+    if worker.direct.active and len(messages) == 1 and batcher.is_empty:
+        complete = complete_updates(messages[0])
+        if complete is not None:
+            return SealedInput(complete, worker.clock.frontier, messages[0].times)
     arrived = bool(messages)
     messages.reverse()
     while messages:
@@ -57,7 +64,9 @@ def complete_updates(message: Message) -> Updates | None:
     n = updates.data.shape[1]
     if n == 0 or n > MAX_DIRECT_ROWS or int(updates.times[0, 0]) != message.times[0][0]:
         return None
-    if not (updates.consolidated and updates.data.flags.c_contiguous):
+    is_sorted = updates.consolidated or (n == 1 and updates.diffs.size == 1 and int(updates.diffs[0, 0]) != 0)
+    base = updates.data.base  # a batch must not keep a large block alive
+    if not is_sorted or not updates.data.flags.c_contiguous or (base is not None and base.size > MAX_KEPT_NUMBERS):
         updates = consolidate(updates)
     return updates if updates.data.shape[1] else None
 

@@ -68,6 +68,11 @@ class Batcher:
         return len(self._run.updates) + self._unsorted_rows
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it holds no updates."""
+        return self._run is self._empty and not self._unsorted
+
+    @property
     def nbytes(self) -> int:
         """The memory of the updates held, in bytes."""
         return self._run.updates.nbytes + sum(part.updates.nbytes for part in self._unsorted)
