@@ -1,10 +1,16 @@
-"""The HTTP endpoints of a server, on the same port as WebSocket. GET only; replies are JSON, except the metrics.
+"""The HTTP endpoints of a server, on the same port as WebSocket. Replies are JSON, except those of three pages.
 
-/healthz    {"status": "ok"}: the process responds               without a token
-/readyz     {"status": "ok", "time": 7}: the engine responds     without a token; 503 while it starts or ends
-/schema     the JSON Schema of the protocol                      without a token
-/metrics    Prometheus' text format                              Authorization: Bearer TOKEN
-/query      ?text=path&language=datalog&as_of=3&limit=10         Authorization: Bearer TOKEN
+GET  /healthz    {"status": "ok"}: the process responds               without a token
+GET  /readyz     {"status": "ok", "time": 7}: the engine responds     without a token; 503 while it starts or ends
+GET  /schema     the JSON Schema of the protocol                      without a token
+GET  /kpg.js     the JavaScript client                                without a token
+GET  /metrics    Prometheus' text format                              Authorization: Bearer TOKEN
+GET  /query      ?text=path&language=datalog&as_of=3&limit=10         Authorization: Bearer TOKEN
+GET  /changes    ?name=path: an answer, as server-sent events         Authorization: Bearer TOKEN
+POST /transact   a request of the protocol as JSON, without `type`    Authorization: Bearer TOKEN
+                 and `id`; so also those of POSTED
+
+A request has a session of its own (`kpg.server.http_sessions`), so it has the limits and rights of any client.
 """
 
 from __future__ import annotations
@@ -14,11 +20,14 @@ import json
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from kpg.columns.rows import rows_of
 from kpg.errors import (
+    Closed,
     InputError,
     KpgError,
     NotAuthorised,
@@ -29,44 +38,42 @@ from kpg.errors import (
     UndefinedName,
 )
 from kpg.observe.metrics import CONTENT_TYPE
+from kpg.protocol import requests
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.json_schema import schema
-from kpg.protocol.message_codec import plain
-from kpg.protocol.replies import RowsReply
-from kpg.protocol.requests import QueryRequest
+from kpg.protocol.message_codec import plain, read
 from kpg.protocol.strict_decoder import build
-from kpg.protocol.table_messages import columns_of
-from kpg.server.change_payload import QueryRows
 from kpg.server.client_connection import as_reply
+from kpg.server.http_connection import HttpRequest, Response
+from kpg.server.http_sessions import follow, interest_request, perform
 from kpg.server.hub import Hub
 from kpg.server.request_handlers import last_time
 from kpg.server.server_log import LOGGER, MEMBERS, log
 from kpg.server.tokens import TokenHolder
 
 STATUS_CODES: tuple[tuple[type[KpgError], int], ...] = (
-    (NotAuthorised, 401), (UndefinedName, 404), (TimeNotReached, 503), (ResourceError, 429), (ProgramError, 400),
-    (InputError, 400), (ProtocolError, 400),
+    (NotAuthorised, 401), (UndefinedName, 404), (TimeNotReached, 503), (Closed, 503), (ResourceError, 429),
+    (ProgramError, 400), (InputError, 400), (ProtocolError, 400),
 )  # fmt: skip
+POSTED: Final[dict[str, type[requests.Request]]] = {
+    f"/{kind.kind}": kind
+    for kind in (
+        requests.TransactRequest, requests.QueryRequest, requests.SqlRequest, requests.CreateRelationRequest,
+        requests.CreateAttributeRequest, requests.RegisterRequest, requests.UnregisterRequest, requests.ExplainRequest,
+        requests.CatalogRequest, requests.PingRequest,
+    )
+}  # fmt: skip
+READ: Final = ("/metrics", "/query", "/changes")  # with GET and a token
 INTEGER_PARAMETERS = ("as_of", "limit")
 READY_SECONDS = 5.0  # for the engine to respond; a request waits for a slice of 2 ms, and rarely for a large step
 MAX_DIGITS = 16  # fits into 64 bits
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The reply to an HTTP request."""
-
-    status: int
-    body: str
-    kind: str = "application/json"
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-async def respond(hub: Hub, method: str, target: str, headers: Mapping[str, str]) -> Response:
+async def respond(hub: Hub, request: HttpRequest) -> Response:
     """Reply to a request; an error becomes a reply with its status code. The reply and the log have its id."""
     id_, began = hub.next_http_id(), time.perf_counter()
     try:
-        response = await route(hub, method, target, headers)
+        response = await route(hub, request)
     except Exception as error:
         shown = as_reply(error)
         assert isinstance(shown, KpgError)
@@ -75,49 +82,62 @@ async def respond(hub: Hub, method: str, target: str, headers: Mapping[str, str]
         response = Response(status, to_json({"error": plain(failure_of(shown))}))
         if shown is not error:
             LOGGER.error("an HTTP request failed", exc_info=error, extra={MEMBERS: {"request": id_}})
-    path, seconds = target.partition("?")[0][:100], round(time.perf_counter() - began, 6)
+    path, seconds = request.target.partition("?")[0][:100], round(time.perf_counter() - began, 6)
     level = logging.DEBUG if response.status < 400 else logging.INFO
     log(level, "http request", request=id_, path=path, status=response.status, seconds=seconds)
     return replace(response, headers={**response.headers, "X-Request-Id": id_})
 
 
-async def route(hub: Hub, method: str, target: str, headers: Mapping[str, str]) -> Response:
+async def route(hub: Hub, request: HttpRequest) -> Response:
     """Reply to a request by its path."""
     try:
-        parts = urlsplit(target)
+        parts = urlsplit(request.target)
     except ValueError:
         raise InputError("the URL is malformed") from None
-    if method not in ("GET", "HEAD"):
-        return Response(
-            405, to_json({"error": {"what": f"the method {method} is not supported"}}), headers={"Allow": "GET"}
-        )
-    if parts.path == "/healthz":
+    path, method = parts.path, request.method
+    is_read = method in ("GET", "HEAD")
+    if not is_read and not (method == "POST" and path in POSTED):
+        allowed = ", ".join(["GET"] * (path not in POSTED or path in READ) + ["POST"] * (path in POSTED))
+        reason = {"error": {"what": f"the method {method} is not supported"}}
+        return Response(405, to_json(reason), headers={"Allow": allowed})
+    if is_read and path == "/healthz":
         return Response(200, to_json({"status": "ok"}))
-    if parts.path == "/readyz":
+    if is_read and path == "/readyz":
         return await readiness(hub)
-    if parts.path == "/schema":
+    if is_read and path == "/schema":
         return Response(200, to_json(schema()))
-    if parts.path not in ("/metrics", "/query"):
+    if is_read and path == "/kpg.js":
+        return Response(200, javascript_client(), "text/javascript; charset=utf-8")
+    if is_read and path not in READ:
         raise UndefinedName(
-            f"no page is called {parts.path[:100]!r}",
-            hint="The pages are /healthz, /readyz, /schema, /metrics, /query, and / for WebSocket.",
+            f"no page is called {path[:100]!r}",
+            hint="The pages are /healthz, /readyz, /schema, /kpg.js, /metrics, /query, /changes, and / for WebSocket; "
+            f"with POST {', '.join(POSTED)}.",
         )
-    holder = authorise(hub, headers)
-    if parts.path == "/metrics":
+    holder = authorise(hub, request.headers)
+    if not is_read:
+        return await post(hub, POSTED[path], request.body, holder)
+    if path == "/metrics":
         return Response(200, await hub.prometheus_text(), CONTENT_TYPE)
-    return await query(hub, parts.query, holder)
+    parameters = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+    if path == "/query":
+        return await query(hub, parameters, holder)
+    return await changes(hub, parameters, request.headers.get("Last-Event-ID"), holder)
 
 
 def authorise(hub: Hub, headers: Mapping[str, str]) -> TokenHolder:
     """Return what the token of a request grants; raise if it has no valid one."""
-    try:
-        scheme, _, token = headers.get("Authorization", "").partition(" ")
-    except LookupError:  # websockets raises this for a repeated header
-        raise InputError("the header Authorization is given twice") from None
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
     holder = hub.tokens.holder(token.strip() if scheme.lower() == "bearer" else None)
     if holder is None:
         raise NotAuthorised("a token is needed", hint="Send the header Authorization: Bearer TOKEN.")
     return holder
+
+
+@cache
+def javascript_client() -> str:
+    """Return the text of the JavaScript client."""
+    return files("kpg.client").joinpath("kpg.js").read_text()
 
 
 async def readiness(hub: Hub) -> Response:
@@ -128,24 +148,50 @@ async def readiness(hub: Hub) -> Response:
         complete = await asyncio.wait_for(asyncio.wrap_future(hub.engine.run(last_time)), READY_SECONDS)
     except TimeoutError:
         return Response(503, to_json({"status": "busy"}))
-    return Response(200, to_json({"status": "ok", "time": complete, "sessions": len(hub.clients)}))
+    return Response(200, to_json({"status": "ok", "time": complete, "sessions": hub.session_count}))
 
 
-async def query(hub: Hub, text: str, holder: TokenHolder) -> Response:
+async def post(hub: Hub, kind: type[requests.Request], body: bytes, holder: TokenHolder) -> Response:
+    """Run a request of the protocol, and reply with the members of its reply."""
+    try:
+        members: Any = read(body.decode()) if body else {}
+    except UnicodeDecodeError:
+        raise ProtocolError("the body is not UTF-8") from None
+    if not isinstance(members, dict):
+        raise ProtocolError("the body is not a JSON object", hint='For example {"text": "path"}.')
+    return await reply_to(hub, build(kind, {**members, "id": 0}, "$"), len(body), holder)
+
+
+async def query(hub: Hub, parameters: dict[str, str], holder: TokenHolder) -> Response:
     """Reply to a query with the members of the message `rows`."""
-    parameters = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
     members = {
         name: parse_integer(name, value) if name in INTEGER_PARAMETERS else value for name, value in parameters.items()
     }
-    request = build(QueryRequest, {"id": 0, **members}, "$")
-    rows = await hub.query(request, holder)
-    return Response(200, await asyncio.to_thread(rows_as_json, rows))
+    return await reply_to(hub, build(requests.QueryRequest, {"id": 0, **members}, "$"), 0, holder)
 
 
-def rows_as_json(rows: QueryRows) -> str:
-    """Return rows as JSON. Many rows take long to encode, so this runs outside the event loop."""
-    reply = RowsReply(0, columns_of(rows.table.schema), tuple(rows_of(rows.table)), rows.time, cut=rows.cut)
-    return to_json({name: value for name, value in plain(reply).items() if name != "id"})
+async def reply_to(hub: Hub, request: requests.Request, size: int, holder: TokenHolder) -> Response:
+    """Run a request; many rows take long to encode, so that happens outside the event loop."""
+    reply = await perform(hub, request, size, holder)
+
+    def encoded() -> str:
+        return to_json({name: value for name, value in plain(reply).items() if name != "id"})
+
+    return Response(200, await asyncio.to_thread(encoded))
+
+
+async def changes(hub: Hub, parameters: dict[str, str], last: str | None, holder: TokenHolder) -> Response:
+    """Reply with the changes of an answer as events, from its rows on, or after the event that was received last."""
+    unknown = parameters.keys() - {"name", "arguments", "granularity"}
+    if unknown or "name" not in parameters:
+        raise InputError("the parameters are name, arguments (JSON) and granularity", detail=f"Given: {[*parameters]}.")
+    members: dict[str, Any] = {"name": parameters["name"]}
+    for name in parameters.keys() & {"arguments", "granularity"}:
+        members[name] = read(parameters[name])
+    if isinstance(members.get("arguments"), dict):
+        members["arguments"] = [members["arguments"]]
+    first, events = await follow(hub, interest_request(members, last), holder)
+    return Response(200, first, "text/event-stream", {"Cache-Control": "no-store"}, events)
 
 
 def parse_integer(name: str, text: str) -> int:

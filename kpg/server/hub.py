@@ -19,7 +19,7 @@ from typing import Any, Final
 from kpg.errors import Closed
 from kpg.observe.metrics import as_prometheus, snapshot
 from kpg.protocol import requests
-from kpg.server.change_payload import ChangePayload, QueryRows
+from kpg.server.change_payload import ChangePayload
 from kpg.server.client_connection import PERMANENT_FAILURES, ClientConnection
 from kpg.server.engine_thread import EngineThread
 from kpg.server.flow_control import SendBudget
@@ -33,7 +33,7 @@ from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import TokenHolder, Tokens
 from kpg.service import Service
 
-HTTP_OWNER: Final = 0  # HTTP requests have no session
+HTTP_OWNER: Final = 0  # in the ids of HTTP requests
 DRAIN_POLL_SECONDS: Final = 0.01  # between two looks at the requests under way when the server ends
 
 
@@ -154,9 +154,7 @@ class Hub:
         else:
             served.append(payload, self.loop.time())
 
-    def run_request(
-        self, owner: int, request: requests.AnyRequest, holder: TokenHolder, timeout_seconds: float | None = None
-    ) -> Future[RequestResult]:
+    def run_request(self, owner: int, request: requests.AnyRequest, holder: TokenHolder) -> Future[RequestResult]:
         """Run a request on the engine; one with `as_of` waits until that time is complete."""
 
         def work(service: Service) -> RequestResult:
@@ -166,16 +164,7 @@ class Hub:
         moment = getattr(request, "as_of", None)
         if moment is None:
             return self.engine.run(work, owner, label)
-        return self.engine.run_as_of(
-            moment, self.limits.wait_seconds if timeout_seconds is None else timeout_seconds, work, owner, label
-        )
-
-    async def query(self, request: requests.QueryRequest, holder: TokenHolder) -> QueryRows:
-        """Run a query over HTTP. It waits less than `greeting_seconds`: the listener then ends the connection."""
-        timeout_seconds = min(self.limits.wait_seconds, self.limits.greeting_seconds / 2)
-        rows = await asyncio.wrap_future(self.run_request(HTTP_OWNER, request, holder, timeout_seconds))
-        assert isinstance(rows, QueryRows)
-        return rows
+        return self.engine.run_as_of(moment, self.limits.wait_seconds, work, owner, label)
 
     async def prometheus_text(self) -> str:
         """Return the metrics of the server and the engine in Prometheus' text format."""

@@ -14,18 +14,28 @@ import ssl
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kpg.errors import InputError, Unavailable
 from kpg.protocol.message_codec import encode
 from kpg.server.client_connection import ClientConnection
+from kpg.server.http_connection import (
+    BadRequest,
+    HttpRequest,
+    Response,
+    close_connection,
+    read_request,
+    write_response,
+)
 from kpg.server.http_endpoints import respond
 from kpg.server.hub import Hub
 from kpg.server.server_log import LOGGER
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
+    from websockets.datastructures import Headers
     from websockets.http11 import Request
     from websockets.http11 import Response as HttpResponse
 
@@ -76,14 +86,21 @@ class Listener:
         self.hub = hub
         self.address = address
         self._server: Server | None = None
+        self._http_tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> str:
         """Listen, and return the URL for clients."""
         from websockets.asyncio.server import serve
 
-        from kpg.server.bodiless_connection import BodilessConnection
+        from kpg.server.shared_port import PortConnection
 
         context = self.address.context()
+        create_connection: Any = partial(
+            PortConnection,
+            serve_http=self._serve_http,
+            timeout_seconds=self.hub.limits.greeting_seconds,
+            tasks=self._http_tasks,
+        )
         if SOCKETS.level == logging.NOTSET:
             SOCKETS.setLevel(logging.CRITICAL)
         try:
@@ -93,8 +110,8 @@ class Listener:
                 self.address.port,
                 ssl=context,
                 origins=[None, *self.address.origins],  # type: ignore[list-item]
-                process_request=self._http,
-                create_connection=BodilessConnection,
+                process_request=self._handshake,
+                create_connection=create_connection,
                 compression=None,
                 max_size=self.hub.limits.message_bytes,
                 open_timeout=self.hub.limits.greeting_seconds,
@@ -114,29 +131,83 @@ class Listener:
 
     async def close(self) -> None:
         """Stop accepting clients, close all connections, and wait for them up to the close timeout."""
+        for task in tuple(self._http_tasks):
+            task.cancel()
         if self._server is not None:
             self._server.close(code=GOING_AWAY, reason="the server is shutting down")
             await self._server.wait_closed()
 
-    async def _http(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
-        """Reply to HTTP requests; return None for a WebSocket handshake. Refuse requests of other sites' web pages."""
-        if any(len(request.headers.get_all(name)) > 1 for name in ("Host", "Sec-Fetch-Site", "Upgrade")):
+    def _handshake(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
+        """Check a WebSocket handshake; return the refusal, if any."""
+        headers = request.headers
+        if any(len(headers.get_all(name)) > 1 for name in ("Host", "Sec-Fetch-Site", "Upgrade")):
             return connection.respond(http.HTTPStatus.BAD_REQUEST, "a header occurs twice\n")
-        if not self.hub.tokens.digests and not is_local(request.headers.get("Host", "")):
-            return connection.respond(http.HTTPStatus.FORBIDDEN, "without a token, only this machine may connect\n")
-        if is_cross_site(request.headers.get("Sec-Fetch-Site")) and not self.address.origins:
-            return connection.respond(http.HTTPStatus.FORBIDDEN, "web pages of other sites may not connect\n")
-        if getattr(connection, "has_body", False) and request.method in ("GET", "HEAD"):
-            return connection.respond(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a GET request has no body here\n")
-        if request.headers.get("Upgrade", "").lower() == "websocket" and request.path.split("?")[0] == "/":
-            return None
-        reply = await respond(self.hub, request.method, request.path, request.headers)
-        response = connection.respond(http.HTTPStatus(reply.status), reply.body)
-        del response.headers["Content-Type"]
-        response.headers["Content-Type"] = reply.kind
-        for name, value in reply.headers.items():
-            response.headers[name] = value
-        return response
+        reason = self._refusal(headers)
+        if reason is not None:
+            return connection.respond(http.HTTPStatus.FORBIDDEN, f"{reason}\n")
+        if request.path.split("?")[0] != "/":
+            return connection.respond(http.HTTPStatus.NOT_FOUND, "the path for WebSocket is /\n")
+        return None
+
+    def _refusal(self, headers: Headers) -> str | None:
+        """Return why a request may not come from where it comes, if so: web pages of other sites may not connect."""
+        if not self.hub.tokens.digests and not is_local(headers.get("Host", "")):
+            return "without a token, only this machine may connect"
+        if is_cross_site(headers.get("Sec-Fetch-Site")) and not self.address.origins:
+            return "web pages of other sites may not connect"
+        return None
+
+    async def _serve_http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one HTTP request until it is answered or its client disconnects."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._http_tasks.add(task)
+        try:
+            await self._answer(reader, writer)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            writer.transport.abort()
+        except asyncio.CancelledError:
+            writer.transport.abort()
+            raise
+        except Exception:
+            LOGGER.exception("an HTTP connection failed")
+            writer.transport.abort()
+        finally:
+            self._http_tasks.discard(task)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        limits, head_only = self.hub.limits, False
+        try:
+            async with asyncio.timeout(limits.greeting_seconds):
+                request = await read_request(reader, writer, limits.message_bytes)
+            head_only = request.method == "HEAD"
+            response = await self._respond(request, reader)
+        except BadRequest as refusal:
+            response = Response(refusal.status, f"{refusal}\n", "text/plain; charset=utf-8")
+        if response is None:
+            writer.transport.abort()
+            return
+        writing = asyncio.ensure_future(write_response(writer, response, head_only))
+        if response.events is None:
+            await writing
+            await close_connection(reader, writer)
+            return
+        try:
+            await until_end(reader, writing)
+        finally:
+            await response.events.aclose()
+            writer.close()
+
+    async def _respond(self, request: HttpRequest, reader: asyncio.StreamReader) -> Response | None:
+        """Return the response to a request; None if its client disconnects before."""
+        reason = self._refusal(request.headers)
+        origin = request.headers.get("Origin")
+        if reason is None and origin is not None and origin not in self.address.origins:
+            reason = "web pages of other sites may not connect"
+        if reason is not None:
+            raise BadRequest(http.HTTPStatus.FORBIDDEN, reason)
+        responding = asyncio.ensure_future(respond(self.hub, request))
+        return responding.result() if await until_end(reader, responding) else None
 
     async def _client(self, socket: ServerConnection) -> None:
         """Serve one client until it disconnects."""
@@ -183,6 +254,25 @@ class Listener:
                 if client.closing is not None and not len(client.outbox):
                     await socket.close(client.closing.code, shorten(client.closing.reason))
                     return
+
+
+async def until_end(reader: asyncio.StreamReader, work: asyncio.Future[Any]) -> bool:
+    """Wait for work, but no longer than the client is connected; return whether it was finished."""
+    reading = asyncio.ensure_future(reader.read(1 << 16))
+    try:
+        while not work.done():
+            await asyncio.wait([work, reading], return_when=asyncio.FIRST_COMPLETED)
+            if reading.done() and not work.done():
+                if not reading.result():  # the end; what a client sends after its request is dropped
+                    return False
+                reading = asyncio.ensure_future(reader.read(1 << 16))
+        return True
+    finally:
+        for task in (reading, work):
+            if not task.done():
+                task.cancel()
+                with suppress(asyncio.CancelledError, OSError):
+                    await task
 
 
 def is_cross_site(site: str | None) -> bool:

@@ -32,7 +32,7 @@ examples:
 then:
   kpg shell ws://127.0.0.1:8340          ask from a terminal (KPG_TOKEN has the token)
   kpg.connect("ws://127.0.0.1:8340")     ask from Python
-  curl http://127.0.0.1:8340/readyz      also /healthz, /schema; with a token /metrics and /query?text=NAME
+  curl http://127.0.0.1:8340/readyz      also /healthz, /schema, /kpg.js; with a token /metrics, /query, /changes
 
 SIGTERM and SIGINT (Ctrl-C) end it in order: it finishes the requests under way, refuses others, closes connections and
 the db, and exits with status 0.

@@ -121,6 +121,17 @@ class Session:
         except KpgError as error:
             return self._refuse(getattr(request, "id", None), error)
 
+    def admit(self, holder: TokenHolder) -> None:
+        """Open the session of a client that HTTP has authenticated."""
+        self.holder, self.state = holder, "open"
+
+    def submit(self, request: Request, size: int) -> list[Action]:
+        """Return the actions that a request requires that came without a message, `size` characters long."""
+        try:
+            return self._accept(request, size)
+        except KpgError as error:
+            return self._refuse(request.id, error)
+
     def _refuse(self, request: int | None, error: KpgError) -> list[Action]:
         """Send an error; before authentication, also close the connection."""
         if self.state == "handshake":

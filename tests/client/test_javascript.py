@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -132,6 +133,13 @@ VALUES = {
 def test_values_of_all_kinds_go_and_come_back_in_node():
     with served() as server:
         assert in_node("roundTrip", server.url, USER) == VALUES
+
+
+def test_a_server_offers_the_client():
+    with served() as server:
+        with urlopen(f"{server.url.replace('ws', 'http', 1)}/kpg.js") as answer:
+            assert answer.headers["Content-Type"].startswith("text/javascript")
+            assert answer.read().decode() == CLIENT.read_text()
 
 
 def test_the_file_is_one_module_with_types():
