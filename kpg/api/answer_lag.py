@@ -1,12 +1,14 @@
 """How far answers lag behind the clock, the memory that this pins, and the limit of both.
 
     lag of a dataflow     the epochs that it has received and not completed, since it was installed
-    pinned bytes          the batches that wait at its inputs: shared traces may have merged them away
+    pinned bytes          the batches that wait at its inputs, and the batches of the traces it reads that are newer
+                          than the last epoch it completed: the traces must neither merge nor compact these
 
 An answer that lags takes all waiting epochs at once when it gets its turn. One that lags by more than `max_lag` epochs,
 or pins more than PINNED_SHARE of the memory limit, is rebuilt once from the current rows, which takes no notice of the
-epochs between. If it then lags again, or cannot be rebuilt (other queries read it, or it keeps no rows), it is stopped
-with Lagging. Cost: a pass over the answers every CHECK_SECONDS, while some answer is not complete.
+epochs between. If it then lags again, or cannot be rebuilt, it is stopped with Lagging. It cannot be rebuilt if other
+queries read it, or if it keeps no rows and some of its changes were read: nothing could tell the difference.
+Cost: a pass over the answers every CHECK_SECONDS, while some answer is not complete.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpg.dataflow.graph import Dataflow
 from kpg.errors import Lagging
+from kpg.operators.arrange import Publisher
+from kpg.trace.batch import Batch
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
@@ -40,13 +44,25 @@ def lag_of(dataflow: Dataflow) -> AnswerLag:
     if not received or not in_flight:
         return AnswerLag(0, 0)
     epochs = max(0, min(received) - max(min(in_flight), dataflow.first_epoch + 1))
-    return AnswerLag(epochs, pinned_bytes(dataflow) if epochs else 0)
+    return AnswerLag(epochs, pinned_bytes(dataflow, min(in_flight)) if epochs else 0)
 
 
-def pinned_bytes(dataflow: Dataflow) -> int:
-    """Return the bytes of the batches and updates that wait at the operators of a dataflow, each counted once."""
-    waiting = {id(part): part for operator in dataflow.operators for part in _queued(operator.queues)}
-    return sum(part.nbytes for part in waiting.values())
+def pinned_bytes(dataflow: Dataflow, first: int) -> int:
+    """Return the bytes that a dataflow pins whose first incomplete epoch is `first`, each batch counted once."""
+    pinned = {id(part): part for operator in dataflow.operators for part in _queued(operator.queues)}
+    pinned |= {id(batch): batch for batch in _unread_batches(dataflow, first)}
+    return sum(part.nbytes for part in pinned.values())
+
+
+def _unread_batches(dataflow: Dataflow, first: int) -> Iterator[Batch]:
+    """Yield the batches of the traces that a dataflow imports which begin at or after an epoch."""
+    for source in dataflow.imports:
+        for operator in source.operators:
+            if isinstance(operator, Publisher) and any(reader.dataflow is dataflow for reader in operator.importers):
+                spine = operator.spine()
+                for batch in () if spine is None else spine.batches_through(None):
+                    if batch.lower and batch.lower.elements[0][0] >= first:
+                        yield batch
 
 
 def _queued(queues: list[list[Any]]) -> Iterator[Any]:

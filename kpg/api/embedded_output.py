@@ -323,23 +323,18 @@ class EmbeddedOutput(Output):
     def rebuild(self) -> bool:
         """Replace the dataflow by a new one that begins with the current rows; return whether that is possible.
 
-        It is possible once, for an answer that keeps its rows and that no other query reads. Readers get the
-        difference of the answers as changes at one time.
+        It is possible once, for an answer that no other query reads, and that keeps its rows or was not read yet.
+        Readers get the difference of the answers as changes at one time.
         """
         old = self._installed
-        if (
-            self._rebuilt
-            or self.node is None
-            or old is None
-            or old.publisher.importers
-            or old.users > 1
-            or self.captures
-        ):
+        if self._rebuilt or self.node is None or self.captures:
             return False
-        known = self._known_rows(old)
+        if old.publisher.importers or old.users > 1 if old is not None else self._changes.was_read:
+            return False
+        known = None if old is None else self._known_rows(old)
         usage, taps = self._dataflow.usage, self._changes.taps
-        fresh = self.db.installer.build_output(self.node, self.name, keep=True)
-        old.release()  # after the new one holds the indexes that both read
+        fresh = self.db.installer.build_output(self.node, self.name, keep=old is not None)
+        self._release_dataflow()  # after the new one holds the indexes that both read
         self._dataflow, self._changes, self._installed = fresh._dataflow, fresh._changes, fresh._installed
         self._errors, self._dataflow.usage, self._rebuilt = fresh._errors, usage, True
         self._changes.taps = taps
@@ -373,6 +368,9 @@ class EmbeddedOutput(Output):
         self._released = True
         self.db.outputs.remove(self)
         self.db.changed.discard(self)
+        self._release_dataflow()
+
+    def _release_dataflow(self) -> None:
         if self._installed is not None:
             self._installed.release()
         else:

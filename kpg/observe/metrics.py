@@ -53,7 +53,7 @@ FAMILIES: dict[str, MetricFamily] = {
     "kpg_dataflows": MetricFamily("gauge", "Installed dataflows."),
     "kpg_operators": MetricFamily("gauge", "Operators of a dataflow."),
     "kpg_dataflow_lag_epochs": MetricFamily("gauge", "Epochs that a dataflow has received and not completed."),
-    "kpg_dataflow_pinned_bytes": MetricFamily("gauge", "Bytes that wait at the inputs of a dataflow that lags."),
+    "kpg_dataflow_pinned_bytes": MetricFamily("gauge", "Bytes that a lagging dataflow pins in traces."),
     "kpg_steps_total": MetricFamily("counter", "Steps of operators."),
     "kpg_arrangement_rows": MetricFamily("gauge", "Updates that an arrangement holds."),
     "kpg_arrangement_bytes": MetricFamily("gauge", "Bytes that an arrangement holds."),

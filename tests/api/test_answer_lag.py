@@ -110,12 +110,42 @@ def test_lag_and_pinned_bytes_are_described(lagging):
     assert "behind" not in lagging.product.explain()
 
 
-def test_an_answer_that_keeps_no_rows_is_stopped_at_once():
+def test_bytes_that_a_lagging_answer_pins_in_traces_count(lagging):
+    """Batches that no message refers to any more are pinned by the trace that a paused step still has to read."""
+    lagging.db.advance()
+    lagging.fall_behind(5)
+    dataflow = lagging.product.dataflow
+    queued = {id(part) for operator in dataflow.operators for part in answer_lag._queued(operator.queues)}
+    first = min(dataflow.tracker.epochs_in_flight())
+    traced = {id(batch): batch for batch in answer_lag._unread_batches(dataflow, first)}
+    assert traced and all(batch.lower.elements[0][0] >= first for batch in traced.values())
+    assert answer_lag.lag_of(dataflow).pinned_bytes >= sum(batch.nbytes for batch in traced.values())
+    assert answer_lag.lag_of(dataflow).pinned_bytes > 0 and queued
+
+
+def test_an_answer_that_keeps_no_rows_and_was_not_read_is_rebuilt():
     with kpg.open(max_lag=3) as db, kpg.open() as reference:
         lagging = LaggingProduct(db, reference)
         a, b, _ = lagging.inputs[0]
         pairs = a.select("x", one=1).join(b.select(y="x", one=1), on="one")
         unkept = pairs.select("x", "y").output("unkept", keep=False)
+        dataflow = unkept.dataflow
+        while unkept.dataflow is dataflow:
+            lagging.fall_behind(1)
+        lagging.finish()
+        sums = {}
+        for row, _, diff in unkept.changes():
+            sums[row] = sums.get(row, 0) + diff
+        assert {row: total for row, total in sums.items() if total} == counted_rows(lagging.products[1])
+
+
+def test_an_answer_that_keeps_no_rows_and_was_read_is_stopped_at_once():
+    with kpg.open(max_lag=3) as db, kpg.open() as reference:
+        lagging = LaggingProduct(db, reference)
+        a, b, _ = lagging.inputs[0]
+        pairs = a.select("x", one=1).join(b.select(y="x", one=1), on="one")
+        unkept = pairs.select("x", "y").output("unkept", keep=False)
+        list(unkept.changes())
         with pytest.raises(kpg.Lagging, match="unkept fell"):
             for _ in range(1000):
                 lagging.fall_behind(1)
