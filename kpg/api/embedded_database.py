@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, meet
 from kpg.api.contracts import Database
+from kpg.api.deferred_interrupt import forget, watch_for_interrupts
 from kpg.api.embedded_completion import EmbeddedCompletion
 from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_installer import EmbeddedInstaller
@@ -114,6 +115,7 @@ class EmbeddedDatabase(Database):
         self._owner = threading.get_ident()
         if durable is not None:
             self._resume(durable)
+        watch_for_interrupts(self)
 
     def _resume(self, durable: DurableStore) -> None:
         """Set the clock to the time at which the db was closed."""
@@ -178,7 +180,7 @@ class EmbeddedDatabase(Database):
         at_once = wait and self.completion.requests is None
         self.push_to(time, origins, directly=at_once)
         if at_once:
-            self.worker.run()
+            self._run_worker(now)
         if self.durable is not None:
             self.durable.wait()
         for origin in origins:
@@ -196,6 +198,14 @@ class EmbeddedDatabase(Database):
         for output in tuple(self.changed):
             output.notify()
         self.notify_followers()
+
+    def _run_worker(self, before: Frontier) -> None:
+        """Do all work now. After Ctrl-C, what is left is done when an answer is waited for, or by the next advance."""
+        try:
+            self.worker.run()
+        except KeyboardInterrupt:
+            self.completion.leave_work(before)
+            raise
 
     def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = (), directly: bool = False) -> None:
         """Log the pending rows, pass them to the dataflows and move the clock, without doing any of the work.
@@ -394,6 +404,7 @@ class EmbeddedDatabase(Database):
         for arrangement in tuple(self.installed):
             arrangement.handle.release()  # so that its rows are freed now, and not with the next garbage collection
         self._closed = True
+        forget(self)
         if self.durable is not None:
             self.durable.close()
 

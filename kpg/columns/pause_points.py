@@ -46,6 +46,7 @@ class _Current(threading.local):
     """The turns of the computation on this thread."""
 
     turns: Turns | None = None
+    interrupted = False  # whether the next pause raises KeyboardInterrupt
 
 
 _current = _Current()
@@ -83,6 +84,19 @@ def pause() -> None:
     reserve()
     if _current.turns is not None:
         _current.turns.pause()
+    elif _current.interrupted:
+        clear_interrupt()
+        raise KeyboardInterrupt
+
+
+def request_interrupt() -> None:
+    """Let the next pause of this thread raise KeyboardInterrupt, unless it may be left there."""
+    _current.interrupted = True
+
+
+def clear_interrupt() -> None:
+    """Forget a requested interrupt that no pause has raised."""
+    _current.interrupted = False
 
 
 def aside(numbers: int, function: Callable[..., Result], *arguments: Any) -> Result:

@@ -19,6 +19,7 @@ from time import perf_counter_ns, thread_time_ns
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.memory_budget import Check, budget
+from kpg.columns.pause_points import clear_interrupt
 from kpg.dataflow.clock import Clock
 from kpg.dataflow.direct_run import DirectRun
 from kpg.dataflow.fair_shares import ReadyOperator
@@ -52,7 +53,10 @@ class Worker:
         self.is_called: Callable[[], bool] = lambda: False  # whether a slice should end now: something has arrived
         self.changed_trackers: set[Tracker] = set()  # their counts changed since they were last found settled
         self.steps = 0
-        self.current: Operator | None = None  # the operator that is being stepped
+        self.current: Operator | None = None  # the operator that was stepped last
+        self.stepped: Operator | None = None  # the operator that is in the middle of a step
+        self.running = False  # whether a caller waits for all work, or a slice of it
+        self.interrupted = False  # whether to raise KeyboardInterrupt after the present step
         self.cleanup_due = False  # an input was closed, and operators have not released unneeded state yet
         self._ready: list[ReadyOperator] = []
         self.direct = DirectRun(self)
@@ -123,11 +127,19 @@ class Worker:
 
     def run_slice(self, seconds: float) -> bool:
         """Step for about this long, in fair shares. Return False if nothing is left to do for now."""
-        if self.guard is None:
-            return self._slices.work(seconds)
-        self._charge_nobody(self.guard)
-        with budget(self.guard):
-            return self._slices.work(seconds)
+        self.running = True
+        try:
+            if self.guard is None:
+                more = self._slices.work(seconds)
+            else:
+                self._charge_nobody(self.guard)
+                with budget(self.guard):
+                    more = self._slices.work(seconds)
+        finally:
+            self.running = False
+        if self.interrupted:
+            self._raise_interrupt()
+        return more
 
     def _charge_nobody(self, guard: Check) -> None:
         """Let the guard charge the time before this run or slice to no dataflow."""
@@ -165,12 +177,18 @@ class Worker:
 
     def run(self) -> None:
         """Step until nothing is left to do for now."""
-        if self.guard is None:
-            self._run_until_idle()
-        else:
-            self._charge_nobody(self.guard)
-            with budget(self.guard):
+        self.running = True
+        try:
+            if self.guard is None:
                 self._run_until_idle()
+            else:
+                self._charge_nobody(self.guard)
+                with budget(self.guard):
+                    self._run_until_idle()
+        finally:
+            self.running = False
+        if self.interrupted:
+            self._raise_interrupt()
         if self.cleanup_due:
             self._clean_up()
 
@@ -182,6 +200,14 @@ class Worker:
         while self._ready or self.exchange() | self.wake():
             while self._ready:
                 self._run(heapq.heappop(self._ready)[2])
+                if self.interrupted:
+                    return
+
+    def _raise_interrupt(self) -> None:
+        """Raise the interrupt that came during a step, or between two. Later runs continue the work that is left."""
+        self.interrupted = False
+        clear_interrupt()
+        raise KeyboardInterrupt
 
     def _run(self, operator: Operator) -> None:
         operator.scheduled = False
@@ -197,6 +223,7 @@ class Worker:
         self.current = operator
         events, counts = dataflow.events, self.counts
         cpu_began = 0 if counts is None else thread_time_ns()
+        self.stepped = operator
         try:
             if events is None:
                 again = step()
@@ -212,8 +239,11 @@ class Worker:
             self.fail(dataflow, error)
             return False
         except BaseException as error:  # a defect of kpg, or Ctrl-C: the step is half done and cannot be repeated
+            self.interrupted = False
             self.fail(dataflow, KpgError(f"{dataflow.name} was stopped in {operator.name}: {type(error).__name__}"))
             raise
+        finally:
+            self.stepped = None
         return again
 
     def wake(self) -> bool:
