@@ -68,4 +68,4 @@ def test_the_command_serves_on_several_workers():
         db.shutdown()
         _, err = server.communicate(timeout=PATIENCE)
         assert server.returncode == 0 and not err
-    assert "2 workers on this machine" in startup_lines(Settings(workers=2), url, None)
+    assert "2 workers on this machine" in startup_lines(Settings(workers=2), url, None, None)
