@@ -16,9 +16,7 @@ from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from kpg.api.answer_lag import CHECK_SECONDS, lag_of
 from kpg.api.changes import Changes
-from kpg.api.usage_guard import LimitedUsage
 from kpg.cluster.rank_commands.time_commands import RankReport
 from kpg.cluster.rank_completion import RankCompletion, RankProgress
 from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
@@ -51,11 +49,10 @@ class RankReports:
         self._failed: set[str] = set()  # outputs whose dataflow has ended since the last report
         self._names: dict[int, str] = {}  # of the answers, by the id of their dataflow
         self._active: set[int] = set()  # ids of dataflows whose counts have changed since the last report
-        self._kept: dict[str, tuple[int, int]] = {}  # as last reported
         self._sent = RankProgress()
         self._numbers = count()
         self._is_due = True  # whether the next report is new whatever it says: something was installed
-        self._not_before = self._next_usage = 0.0
+        self._not_before = 0.0
 
     # Answers
 
@@ -76,7 +73,7 @@ class RankReports:
     def remove_output(self, name: str) -> None:
         """Report nothing more about an output."""
         self.forget(output_key(name))
-        for mapping in (self._followed, self._skipped, self._changes, self._kept):
+        for mapping in (self._followed, self._skipped, self._changes):
             mapping.pop(name, None)
         self._failing.discard(name)
         self._failed.discard(name)
@@ -136,10 +133,9 @@ class RankReports:
             return None
         progress = self.completion.progress(self._active)
         is_new = self._is_due or progress != self._sent or any(self._changes.values()) or bool(self._failed)
-        kept, lags = ({}, {}) if began < self._next_usage and not idle else self._usage(progress)
         report = None
-        if is_new or kept or lags:
-            report = self._take(progress, self._active_outputs(), kept, lags)
+        if is_new:
+            report = self._take(progress, self._active_outputs())
         spent = monotonic() - began
         self._not_before = began + spent / REPORT_SHARE if progress.lagging else 0.0
         return report
@@ -147,7 +143,7 @@ class RankReports:
     def take(self, log_bytes: int = 0, trouble: FailureSpec | None = None) -> Answer[RankReport]:
         """Return what is new, after all work was done: any output may have failed."""
         progress = self.completion.progress(self._active)
-        return self._take(progress, list(self._followed), {}, {}, log_bytes, trouble)
+        return self._take(progress, list(self._followed), log_bytes, trouble)
 
     def _active_outputs(self) -> list[str]:
         """Return the followed outputs that may have begun to fail, or have recovered, since the last report."""
@@ -159,8 +155,6 @@ class RankReports:
         self,
         progress: RankProgress,
         may_fail: list[str],
-        kept: dict[str, tuple[int, int]],
-        lags: dict[str, tuple[int, int]],
         log_bytes: int = 0,
         trouble: FailureSpec | None = None,
     ) -> Answer[RankReport]:
@@ -188,32 +182,8 @@ class RankReports:
             progress.reached,
             progress.complete,
             lagging,
-            kept,
-            lags,
         )
         return Answer(report, blocks)
-
-    def _usage(self, progress: RankProgress) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
-        """Return what answers with limits keep, if that has changed, and how far answers lag."""
-        self._next_usage = monotonic() + CHECK_SECONDS
-        kept: dict[str, tuple[int, int]] = {}
-        lags: dict[str, tuple[int, int]] = {}
-        limits_lag = self.db.config.max_lag is not None or self.db.config.memory_limit is not None
-        behind = dict(progress.lagging)
-        for number in self._active | behind.keys():
-            output = self._outputs.get(self._names.get(number, "").removeprefix(OUTPUT))
-            if output is None or output.ended:
-                continue
-            usage = output.dataflow.usage
-            if isinstance(usage, LimitedUsage):
-                now = (usage.kept_rows, usage.kept_bytes)
-                if now != self._kept.get(output.name, (0, 0)):
-                    kept[output.name] = self._kept[output.name] = now
-            if limits_lag and number in behind:
-                lag = lag_of(output.dataflow)
-                if lag.epochs:
-                    lags[output.name] = (lag.epochs, lag.pinned_bytes)
-        return kept, lags
 
 
 OUTPUT, INDEX = "output ", "index "  # prefixes of the keys of answers in reports

@@ -26,8 +26,6 @@ class RankReport:
     reached: int = -1  # the last epoch that all ranks have closed, as far as this one knows
     complete: int = -1  # the last epoch that all dataflows have completed
     lagging: dict[str, int] = field(default_factory=dict)  # by answer: the last completed epoch, if before `reached`
-    kept: dict[str, tuple[int, int]] = field(default_factory=dict)  # by answer with limits: rows and bytes, if new
-    lags: dict[str, tuple[int, int]] = field(default_factory=dict)  # by answer: epochs behind, and pinned bytes
 
 
 @message("advance", COMMANDS)
