@@ -32,6 +32,7 @@ examples:
   kpg bench table                        write the table of docs/benchmarks.md from results at scale 1
   kpg bench plot                         draw the latencies of all results into bench-results/latency.png
   kpg bench E3 --profile                 show which files and kernels take the time, instead of measuring
+  kpg bench scaling                      predict 1 to 64 workers from the counts in bench-results
   kpg bench X22 --count                  CPU seconds, bytes and messages of 1, 2, 4 and 8 workers (X22, E1, E8)
 
 what --data takes:
@@ -51,7 +52,9 @@ def add_to(commands: Any) -> None:
         "bench", help="run the benchmarks", description=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("names", nargs="*", metavar="ID", help="E1, X16, ...; or list, all, report, table, plot")
+    parser.add_argument(
+        "names", nargs="*", metavar="ID", help="E1, X16, ...; or list, all, report, table, plot, scaling"
+    )
     parser.add_argument("--scale", type=positive_number, default=1.0, metavar="S", help="multiply all sizes (1)")
     parser.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of the X experiments' random data (0)")
     parser.add_argument(
@@ -146,7 +149,16 @@ def plot(directory: Path) -> str:
     return str(draw_overview(directory) or f"{directory} has no latencies yet")
 
 
-WRITERS: dict[str, Callable[[Path], Any]] = {"list": listing, "report": report, "table": table, "plot": plot}
+def scaling(directory: Path) -> str:
+    """Return the model of 1 to 64 workers, from the counts in a directory."""
+    from kpg.bench.workers.scaling_model import table
+
+    return table(directory)
+
+
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "list": listing, "report": report, "table": table, "plot": plot, "scaling": scaling,
+}  # fmt: skip
 
 
 def run_here(chosen: Experiment, options: Options, console: Console, *, progress: bool) -> int:

@@ -17,8 +17,9 @@ import numpy as np
 from kpg.cluster.frames import Buffer, padded
 from kpg.columns.exact_diffs import from_words, to_words
 from kpg.columns.lane_values import NULL
+from kpg.columns.packed_updates import NARROW, Layout, PackedUpdates
 from kpg.columns.symbols import SymbolHold, Symbols
-from kpg.columns.updates import Ints, Updates
+from kpg.columns.updates import Ints, Updates, constant
 from kpg.dataflow.operator import Message
 from kpg.dataflow.transport import DataFrame, FailureFrame, ProgressFrame
 from kpg.errors import ProtocolError
@@ -30,6 +31,7 @@ from kpg.protocol.strict_decoder import build
 
 HEAD_WORDS = 8  # of a message of rows, unpacked by one call: enough for a message of one time of four coordinates
 SHAPE_WORDS = 8  # the shapes of the three blocks, their form (consolidated, digits of a diff), and the text lanes
+CONSOLIDATED, PACKED, FORM_BITS = 1, 2, 2  # bits of the form; the digits of a diff follow
 MAX_SYMBOL = 1 << 40  # a larger one cannot be real, and would only make a huge array
 
 
@@ -100,6 +102,8 @@ def _check_known(ids: Ints, known_count: int) -> None:
 
 def encode_updates(updates: Updates, symbolic: tuple[int, ...], dictionary: SymbolDictionary) -> list[Buffer]:
     """Return the blocks of some updates, and the texts that the other end lacks."""
+    if isinstance(updates, PackedUpdates) and not symbolic:
+        return encode_packed(updates)
     data, times = updates.data, updates.times
     diffs, digits = to_words(updates.diffs)
     texts = encode_texts(dictionary, [data[lane] for lane in symbolic]) if symbolic else []
@@ -108,7 +112,7 @@ def encode_updates(updates: Updates, symbolic: tuple[int, ...], dictionary: Symb
         *data.shape,
         *times.shape,
         *diffs.shape,
-        updates.consolidated | digits << 1,
+        updates.consolidated | digits << FORM_BITS,
         len(symbolic),
         *symbolic,
     )
@@ -121,7 +125,9 @@ def decode_updates(body: Ints, at: int, dictionary: SymbolDictionary) -> tuple[U
         raise ProtocolError("a frame of rows is cut off")
     shape = body[at : at + SHAPE_WORDS].tolist()
     lanes, n, depth, time_columns, width, diff_columns, form, texts = shape
-    consolidated, digits = form & 1, form >> 1
+    consolidated, digits = form & CONSOLIDATED, form >> FORM_BITS
+    if form & PACKED:
+        return decode_packed(body, at)
     sizes = (lanes * n, depth * time_columns, width * diff_columns)
     at += SHAPE_WORDS + texts
     if min(shape) < 0 or len(body) < at + sum(sizes):
@@ -143,6 +149,36 @@ def decode_updates(body: Ints, at: int, dictionary: SymbolDictionary) -> tuple[U
         for lane in symbolic:
             dictionary.translate(data[lane])
     return Updates(data, times, diffs, bool(consolidated) and not symbolic), at
+
+
+def encode_packed(updates: PackedUpdates) -> list[Buffer]:
+    """Return the layout and the words of packed updates, and their time; the diff, if all have the same."""
+    layout, constant = updates.layout, updates.has_constant_diff
+    diffs = updates.diffs[:, 0].tolist() if constant else []
+    numbers = [layout.lanes, len(updates), updates.depth, 1, updates.width, len(diffs) and 1]
+    size, words = updates.words.nbytes, updates.words.data.cast("B")
+    numbers += [updates.consolidated | PACKED, updates.words.itemsize]
+    numbers += [*layout.lows, *layout.widths, *updates.times[:, 0].tolist(), *diffs]
+    return [struct.pack(f"<{len(numbers)}q", *numbers), words, bytes(-size % 8)]
+
+
+def decode_packed(body: Ints, at: int) -> tuple[Updates, int]:
+    """Return the packed updates at a position of a frame, and where they end."""
+    lanes, n, depth, _, width, is_constant, form, itemsize = body[at : at + SHAPE_WORDS].tolist()
+    at += SHAPE_WORDS
+    fields = lanes if is_constant else lanes + width
+    head = 2 * fields + depth + (width if is_constant else 0)
+    size = -(-n * itemsize // 8)
+    if min(lanes, n, depth, width) < 0 or itemsize not in (NARROW.itemsize, 8) or len(body) < at + head + size:
+        raise ProtocolError("a frame of rows is cut off")
+    numbers = body[at : at + head].tolist()
+    layout = Layout(numbers[:fields], numbers[fields : 2 * fields], lanes)
+    if not layout.is_possible:
+        raise ProtocolError("a frame of rows has an impossible shape")
+    times, diffs = constant(tuple(numbers[2 * fields :][:depth])), constant(tuple(numbers[2 * fields + depth :]))
+    at += head + size
+    words = body[at - size : at] if itemsize == 8 else body[at - size : at].view(NARROW)[:n]
+    return PackedUpdates(words, layout, times, diffs if is_constant else None, bool(form & CONSOLIDATED)), at
 
 
 def encode_texts(dictionary: SymbolDictionary, lanes: Sequence[Ints]) -> list[Buffer]:

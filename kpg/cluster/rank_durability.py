@@ -21,7 +21,7 @@ from kpg.columns.selection import reorder_lanes
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.dataflow.operator import Message
-from kpg.operators.exchange import partition
+from kpg.operators.exchange import partition_by
 from kpg.storage.checkpoint import Checkpoint
 from kpg.storage.recovery import Recovered, batch_complete_updates
 from kpg.storage.storage import Storage
@@ -100,7 +100,7 @@ class RankDurable(DurableStore):
         key_lanes = schema.width_of(len(installed.keys))
         is_text = tuple(type_.is_symbolic for type_ in schema.lane_types()[:key_lanes])
         ranks = 1 + len(self._mesh.peers)
-        parts = partition(recovered, is_text, self._symbols, ranks) if len(recovered) else [None] * ranks
+        parts = partition_by(recovered, recovered.data, is_text, self._symbols, ranks, can_pack=False)
         empty = Updates(recovered.data[:, :0], recovered.times[:, :1], recovered.diffs[:, :1])
         sent = [part if part is not None else empty for part in parts]
         received = self._mesh.exchange(sent, schema.symbolic_lanes(), self._check_abandoned)

@@ -20,6 +20,7 @@ Cost: one sort of n words, or less.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
@@ -36,10 +37,12 @@ from kpg.columns.exact_diffs import (
 )
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.packed_rows import WORD_BITS, Blocks, Fields, pack_rows
+from kpg.columns.packed_updates import Layout, PackedUpdates, are_packed, common_layout
 from kpg.columns.updates import Ints, Updates, common_constant, concatenate, no_updates, spread, trim
 from kpg.columns.word_order import sort_words
 from kpg.kernels.consolidate_rows import (
     add_to_table,
+    add_words_to_table,
     consolidate_few,
     count_distinct,
     count_signed_words,
@@ -95,9 +98,11 @@ def _consolidate_parts(parts: list[Updates]) -> Updates:
     """Consolidate where no sum can leave 64 bits."""
     if len(parts) > 1:
         parts[:] = [part for part in parts if len(part)] or parts[:1]
-    n = sum([part.data.shape[1] for part in parts])
+    n = sum([len(part) for part in parts])
     if n <= INSERTION_SORT_ROWS:
         return _consolidate_small(_join(parts), n) if n else parts[0]
+    if are_packed(parts) and (layout := common_layout(parts)) is not None:
+        return _consolidate_words(parts, n, layout)
     if len(parts) > 1:
         _align_constants(parts)
     if parts[0].times.shape[1] == 1 and _is_increasing(parts):
@@ -122,14 +127,14 @@ def _consolidate_parts(parts: list[Updates]) -> Updates:
 
 
 def consolidate_dense(updates: Updates) -> Updates | None:
-    """Consolidate updates of a dense range: fewer possible rows than half the updates, and few enough for a table.
+    """Consolidate updates of a dense range: at most as many possible rows as updates, and few enough for a table.
 
     Return None for other updates.
     """
     if mass(updates) > MAX_MASS:
         return None
     row = Fields([_row_blocks(updates)])
-    dense = row.bits <= TABLE_BITS and 2 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
+    dense = row.bits <= TABLE_BITS and 1 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
     return _consolidate_in_table([updates], row) if dense else None
 
 
@@ -193,7 +198,7 @@ class _Output:
 
     def __init__(self, updates: Updates, n: int) -> None:
         self.timed = updates.times.shape[1] > 1
-        self.data = allocate_block(updates.data.shape[0], n)
+        self.data = allocate_block(updates.lanes, n)
         self.times = allocate_block(updates.times.shape[0], n) if self.timed else updates.times
         if self.timed:
             self.words = self.times[-1]
@@ -242,10 +247,38 @@ def _consolidate_in_table(parts: list[Updates], row: Fields) -> Updates:
     table = np.zeros(1 << row.bits, np.int64)
     for part in parts:
         add_to_table(part.data, part.times, fields[0], fields[3], part.diffs, table)
+    return _read_table(parts, table, fields)
+
+
+def _read_table(parts: list[Updates], table: Ints, fields: Ints) -> Updates:
+    """Return the updates in a table; empty the list of parts, which have the same form."""
     out, sums = _Output(parts[0], len(table)), allocate_block(1, len(table))
     parts.clear()
     kept = read_table(table, out.words, sums)
     return out.unpack(kept, fields, sums)
+
+
+def _consolidate_words(parts: list[PackedUpdates], n: int, layout: Layout) -> Updates:
+    """Consolidate rows that came packed."""
+    first, bits, diff_bits = parts[0], layout.bits, layout.diff_bits
+    row_bits = bits - diff_bits
+    if row_bits <= TABLE_BITS and 1 << row_bits <= n and first.width == 1:
+        table = np.zeros(1 << row_bits, np.int64)
+        diff_low = int(first.diffs[0, 0]) if first.has_constant_diff else layout.lows[-1]
+        for part in parts:
+            add_words_to_table(part.words_in(layout), diff_bits, diff_low, table)
+        return _read_table(cast(list[Updates], parts), table, layout.rows.fields)
+    diff, out = first.diffs if first.has_constant_diff else None, _Output(first, n)
+    end = n
+    while parts:  # from the end, so that each part is freed when it is copied
+        part = parts.pop()
+        out.words[end - len(part) : end] = part.words if part.layout == layout else part.words_in(layout)
+        end -= len(part)
+    return (
+        _sort_and_count(out, bits, layout.fields, diff)
+        if diff is not None
+        else _sort_and_sum(out, bits, layout.fields, diff_bits, first.width)
+    )
 
 
 def _consolidate_counts(parts: list[Updates], n: int, row: Fields) -> Updates:
@@ -254,7 +287,12 @@ def _consolidate_counts(parts: list[Updates], n: int, row: Fields) -> Updates:
     out = _Output(parts[0], n)
     pack_rows([_row_blocks(part) for part in parts], fields, out.words)
     parts.clear()
-    sort_words(out.words, 0, row.bits, out.scratch())
+    return _sort_and_count(out, row.bits, fields, diff)
+
+
+def _sort_and_count(out: _Output, bits: int, fields: Ints, diff: Ints) -> Updates:
+    """Sort the words of an output, whose rows all have one diff, and count equal ones."""
+    sort_words(out.words, 0, bits, out.scratch())
     kept, diffs = _count(out.words, diff)
     return out.unpack(kept, fields, diffs)
 
@@ -275,7 +313,12 @@ def _consolidate_packed(parts: list[Updates], n: int, both: Fields, diff_bits: i
     out = _Output(parts[0], n)
     pack_rows([(*_row_blocks(part), part.diffs) for part in parts], fields, out.words)
     parts.clear()
-    sort_words(out.words, diff_bits, both.bits, out.scratch())
+    return _sort_and_sum(out, both.bits, fields, diff_bits, width)
+
+
+def _sort_and_sum(out: _Output, bits: int, fields: Ints, diff_bits: int, width: int) -> Updates:
+    """Sort the words of an output, which end in diffs, and sum the diffs of equal rows."""
+    sort_words(out.words, diff_bits, bits, out.scratch())
     diff = fields[:, -width:].copy()
     sums = allocate_block(width, count_distinct(out.words, diff_bits))
     kept = sum_words(out.words, diff_bits, diff[0], diff[2], diff[3], sums)

@@ -25,7 +25,7 @@ class Fields:
     __slots__ = ("lows", "widths", "bits")
 
     def __init__(self, parts: list[Blocks]) -> None:
-        lows, highs = zip(*[_lane_bounds(blocks) for blocks in parts], strict=True)
+        lows, highs = zip(*[bounds_of(blocks) for blocks in parts], strict=True)
         self.lows = list(map(min, zip(*lows, strict=True)))
         most = map(max, zip(*highs, strict=True))
         self.widths = [(high - low).bit_length() for low, high in zip(self.lows, most, strict=True)]
@@ -66,7 +66,7 @@ class Fields:
         return [mask == (1 << width) - 1 for mask, width in zip(window[2].tolist(), self.widths, strict=True)]
 
 
-def _lane_bounds(blocks: Blocks) -> tuple[list[int], list[int]]:
+def bounds_of(blocks: Blocks) -> tuple[list[int], list[int]]:
     """Return the least and greatest value of each lane, as Python ints: their difference may exceed 64 bits."""
     low: list[int] = []
     high: list[int] = []

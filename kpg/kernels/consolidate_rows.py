@@ -256,6 +256,17 @@ def add_to_table(data, times, low, shift, diffs, table):
 
 
 @jit
+def add_words_to_table(words, diff_bits, diff_low, table):
+    """Add the diff of each word to the table entry of its other bits: `diff_low` plus its lowest `diff_bits` bits.
+
+    The table has a power of two entries. Bits beyond these are ignored, since words may come from another process.
+    """
+    row_mask, diff_mask = len(table) - 1, (1 << diff_bits) - 1
+    for i in range(len(words)):
+        table[(words[i] >> diff_bits) & row_mask] += diff_low + (words[i] & diff_mask)
+
+
+@jit
 def read_table(table, words, out):
     """Write the words with a nonzero entry in the table, and their sums; return their number.
 
@@ -292,5 +303,6 @@ def examples() -> Iterator[Example]:
     yield sum_signed_words, (COLUMN, TABLE)
     yield unpack_words, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
     yield add_to_table, (TABLE, TABLE, COLUMN, COLUMN, TABLE, COLUMN)
+    yield add_words_to_table, (COLUMN, NUMBER, NUMBER, COLUMN)
     yield close_lane_gaps, (COLUMN, NUMBER, NUMBER, NUMBER)
     yield read_table, (COLUMN, COLUMN, TABLE)

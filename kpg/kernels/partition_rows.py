@@ -1,12 +1,13 @@
-"""Partition rows among workers by key, in two passes.
+"""Partition rows among workers by key, in two passes, and pack them on the way if they fit into words.
 
     owner(row)  =  the worker of the hash of its key (kpg.kernels.key_hash)
-    slot(row)   =  the owner, and in the lower 48 bits the position of the row among the rows of its owner
 
-`assign_slots` computes the slot of each row and counts the rows of each worker. `scatter_rows` writes one block per
-worker into one array. Within a block the lanes follow each other, so every block is contiguous. Rows keep their order.
+`assign_owners` computes the owner of each row and counts the rows of each worker. `scatter_rows` writes one block per
+worker into one array. Within a block the lanes follow each other, so every block is contiguous. `scatter_packed` writes
+rows as words (kpg.columns.packed_updates). Rows keep their order.
 The caller passes a text lane as the hashes of its values, because symbols differ between processes.
-Cost: one pass each. Twins: kpg.testing.kernel_twins.partition_rows_twin.
+Cost: about one nanosecond for each row and lane, in each of the passes. Twins:
+kpg.testing.kernel_twins.partition_rows_twin.
 """
 
 from collections.abc import Iterator
@@ -16,39 +17,81 @@ import numpy as np
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.key_hash import mix64, worker_of_hash
+from kpg.kernels.sort_rows import CHUNK_WORDS
 
-POSITION_BITS = 48  # a position and its owner share one word, so that a pass touches fewer pages
-POSITION_MASK = (1 << POSITION_BITS) - 1
+OWNERS = np.zeros(1, np.uint16)  # the type of owners: small, so that a pass touches fewer pages
 
 mix = inlined(mix64)
 worker_of = inlined(worker_of_hash)
 
 
 @jit
-def assign_slots(keys, lanes, workers, slots, counts):
-    """Write the slot of each row, by its first lanes, and the number of rows of each worker."""
+def assign_owners(keys, lanes, workers, owners, counts):
+    """Write the owner of each row, by its first lanes, and the number of rows of each worker.
+
+    The loops over a chunk of rows do one thing each, so that the compiler can vectorise all but the counting.
+    """
     for worker in range(workers):
         counts[worker] = 0
     scale = np.uint64(workers)
-    for i in range(keys.shape[1]):
-        hashed = np.uint64(0)
+    hashes = np.empty(CHUNK_WORDS, np.uint64)
+    for start in range(0, keys.shape[1], CHUNK_WORDS):
+        part = owners[start : start + CHUNK_WORDS]
+        for i in range(len(part)):
+            hashes[i] = 0
         for lane in range(lanes):
-            hashed = mix(hashed ^ np.uint64(keys[lane, i]))
-        worker = np.int64(worker_of(hashed, scale))
-        slots[i] = (worker << POSITION_BITS) | counts[worker]
-        counts[worker] += 1
+            values = keys[lane, start : start + CHUNK_WORDS]
+            for i in range(len(part)):
+                hashes[i] = mix(hashes[i] ^ np.uint64(values[i]))
+        for i in range(len(part)):
+            part[i] = worker_of(hashes[i], scale)
+        for i in range(len(part)):
+            counts[part[i]] += 1
 
 
 @jit
-def scatter_rows(block, slots, starts, counts, flat):
+def scatter_rows(block, owners, starts, counts, flat):
     """Write the rows of each worker as one block; `starts` holds the position in `flat` at which each block begins."""
+    ends = np.empty(len(starts), np.int64)
     for lane in range(block.shape[0]):
+        for worker in range(len(starts)):
+            ends[worker] = starts[worker] + lane * counts[worker]
         for i in range(block.shape[1]):
-            worker = slots[i] >> POSITION_BITS
-            flat[starts[worker] + lane * counts[worker] + (slots[i] & POSITION_MASK)] = block[lane, i]
+            worker = owners[i]
+            flat[ends[worker]] = block[lane, i]
+            ends[worker] += 1
+
+
+@jit
+def scatter_packed(data, diffs, low, shift, owners, starts, words):
+    """Pack each row into a word, and write the words of each worker one after the other, from `starts` on.
+
+    The word has the lanes of `data`, then those of `diffs` if `low` and `shift` have entries for them. Words of a chunk
+    stay in the first-level cache between packing and dividing.
+    """
+    lanes = data.shape[0]
+    ends = starts.copy()
+    chunk = np.empty(CHUNK_WORDS, np.int64)
+    for start in range(0, data.shape[1], CHUNK_WORDS):
+        part = owners[start : start + CHUNK_WORDS]
+        for i in range(len(part)):
+            chunk[i] = 0
+        for lane in range(len(low)):
+            if lane < lanes:
+                values = data[lane, start : start + CHUNK_WORDS]
+            else:
+                values = diffs[lane - lanes, start : start + CHUNK_WORDS]
+            least, offset = low[lane], shift[lane]
+            for i in range(len(part)):
+                chunk[i] |= (values[i] - least) << offset
+        for i in range(len(part)):
+            worker = part[i]
+            words[ends[worker]] = chunk[i]
+            ends[worker] += 1
 
 
 def examples() -> Iterator[Example]:
     """Yield each kernel that Python calls, with example arguments."""
-    yield assign_slots, (TABLE, NUMBER, NUMBER, COLUMN, COLUMN)
-    yield scatter_rows, (TABLE, COLUMN, COLUMN, COLUMN, COLUMN)
+    yield assign_owners, (TABLE, NUMBER, NUMBER, OWNERS, COLUMN)
+    yield scatter_rows, (TABLE, OWNERS, COLUMN, COLUMN, COLUMN)
+    yield scatter_packed, (TABLE, TABLE, COLUMN, COLUMN, OWNERS, COLUMN, COLUMN)

@@ -3,43 +3,47 @@
     owner(row)  =  hash of the key's values, scaled to the number of workers
 
 Equal keys belong to one worker. The hash is that of values, not of symbol ids, so it is the same in every process.
-Updates that outnumber their possible values must contain duplicates; these are consolidated before they are sent.
+Updates that outnumber their possible values must contain duplicates, and updates with hot rows do; these are
+consolidated before they are sent. So a count of a hot key sends one row for each worker.
+Many rows of one time travel packed, 8 bytes each, and the receiver sorts the words as they are
+(kpg.columns.packed_updates). Symbols do not, because the receiver translates them lane by lane.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from kpg.columns.consolidation import consolidate_dense
+from kpg.columns.consolidation import consolidate, consolidate_dense
 from kpg.columns.exact_diffs import is_exact, narrow
+from kpg.columns.packed_updates import Layout, PackedUpdates, pack_updates, packed_layout
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
-from kpg.columns.updates import Ints, Updates, concatenate
+from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.dataflow.channel import Split
-from kpg.kernels.partition_rows import POSITION_BITS, assign_slots, scatter_rows
+from kpg.kernels.partition_rows import OWNERS, assign_owners, scatter_packed, scatter_rows
 from kpg.operators.payload import Payload, updates_of
 
+MIN_PACKED_UPDATES = 1 << 10  # fewer updates are sent as they are: a message costs more than their bytes
+SAMPLED_UPDATES = 1 << 10  # to find hot rows: the cost of a few hundred rows
+MAX_DISTINCT_SHARE = 0.75  # of a sample with hot rows; then sending fewer rows saves more than sorting them costs
 MIN_CONSOLIDATED_UPDATES = 1 << 13  # fewer updates are sent as they are: consolidating them would not pay
 
 
 def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
     """Return a function that partitions a payload among workers by its first lanes."""
     symbolic = tuple(type_.is_symbolic for type_ in schema.lane_types()[:key_lanes])
+    can_pack = not schema.symbolic_lanes()
 
     def split(payload: Payload, peers: int) -> list[Payload | None]:
-        partitions = [
-            partition(consolidate_repeated(updates), symbolic, symbols, peers)
-            for updates in updates_of(payload)
-            if len(updates)
-        ]
-        if len(partitions) == 1:
-            return list(partitions[0])
-        return [
-            concatenate(mine) if (mine := [part for parts in partitions if (part := parts[peer]) is not None]) else None
-            for peer in range(peers)
-        ]
+        parts = [updates for updates in updates_of(payload) if len(updates)]
+        if not parts:
+            return [None] * peers
+        updates = consolidate_repeated(concatenate(parts))
+        return list(partition_by(updates, updates.data, symbolic, symbols, peers, can_pack))
 
     return split
 
@@ -59,7 +63,8 @@ def split_by_lanes(
             keys = np.empty((len(lanes), len(updates)), np.int64)
             for position, lane in enumerate(lanes):
                 keys[position] = constants[position] if lane < 0 else updates.data[lane]
-            for mine, part in zip(parts, partition_by(updates, keys, symbolic, symbols, peers), strict=True):
+            divided = partition_by(updates, keys, symbolic, symbols, peers, can_pack=False)
+            for mine, part in zip(parts, divided, strict=True):
                 if part is not None:
                     mine.append(part)
         return [concatenate(mine) if mine else None for mine in parts]
@@ -67,22 +72,23 @@ def split_by_lanes(
     return split
 
 
-def partition(updates: Updates, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> list[Updates | None]:
-    """Return the updates of each worker, by their first lanes. `symbolic` says which of these hold symbols."""
-    return partition_by(updates, updates.data, symbolic, symbols, peers)
-
-
 def partition_by(
-    updates: Updates, keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int
+    updates: Updates, keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int, can_pack: bool
 ) -> list[Updates | None]:
-    """Return the updates of each worker; `keys` has the key of each update."""
+    """Return the updates of each worker; `keys` has the key of each update, and `symbolic` says which lanes of it hold
+    symbols. If no lane of the updates does, they can be packed."""
     n = len(updates)
     if not n:
         return [None] * peers
     owners = owners_of(keys, symbolic, symbols, peers)
     sizes = owners.counts.tolist()
+    can_pack = can_pack and n >= MIN_PACKED_UPDATES
     if max(sizes) == n:  # all belong to one worker
-        return [updates if size == n else None for size in sizes]
+        whole = (pack_updates(updates) if can_pack else None) or updates
+        return [whole if size == n else None for size in sizes]
+    layout = packed_layout(updates) if can_pack else None
+    if layout is not None:
+        return list(partition_packed(updates, layout, owners))
     data, times, diffs = (partition_block(block, owners, n) for block in (updates.data, updates.times, updates.diffs))
     return [
         Updates(data[peer], times[peer], diffs[peer], updates.consolidated) if sizes[peer] else None
@@ -90,10 +96,37 @@ def partition_by(
     ]
 
 
+def partition_packed(updates: Updates, layout: Layout, owners: Owners) -> Iterator[PackedUpdates | None]:
+    """Yield the updates of each worker, packed."""
+    fields, counts = layout.fields, owners.counts
+    words, ends = np.empty(len(updates), np.int64), np.cumsum(counts)
+    scatter_packed(updates.data, updates.diffs, fields[0], fields[3], owners.owner, ends - counts, words)
+    narrow = words.astype(layout.dtype, copy=False)
+    diffs = updates.diffs if len(layout.widths) == layout.lanes else None
+    for end, count in zip(ends.tolist(), counts.tolist(), strict=True):
+        part = narrow[end - count : end]
+        yield PackedUpdates(part, layout, updates.times, diffs, updates.consolidated) if count else None
+
+
 def consolidate_repeated(updates: Updates) -> Updates:
-    """Consolidate updates that outnumber their possible values. Others stay unchanged: the receiver sorts them."""
-    sums = None if updates.consolidated or len(updates) < MIN_CONSOLIDATED_UPDATES else consolidate_dense(updates)
+    """Consolidate updates that outnumber their possible values, or that contain hot rows. Others stay unchanged: the
+    receiver sorts them."""
+    if updates.consolidated or len(updates) < MIN_CONSOLIDATED_UPDATES:
+        return updates
+    sums = consolidate_dense(updates)
+    if sums is None and has_hot_rows(updates):
+        sums = consolidate(updates)
     return updates if sums is None else Updates(sums.data, sums.times, sums.diffs, consolidated=True)
+
+
+def has_hot_rows(updates: Updates) -> bool:
+    """Return whether a few rows make up a large share of the updates: whether a sample repeats rows often.
+
+    Otherwise the owner of a hot row would receive, and sort, most of the updates of all workers.
+    """
+    sample = np.ascontiguousarray(updates.data[:, :: -(-len(updates) // SAMPLED_UPDATES)])
+    distinct = len(consolidate(Updates(sample, constant((0,)), constant((1,)))))
+    return distinct <= MAX_DISTINCT_SHARE * int(sample.shape[1])
 
 
 def partition_block(block: Ints, owners: Owners, n: int) -> list[Ints]:
@@ -106,7 +139,7 @@ def partition_block(block: Ints, owners: Owners, n: int) -> list[Ints]:
     ends = lanes * np.cumsum(owners.counts)
     starts = ends - lanes * owners.counts
     flat = np.empty(block.size, np.int64)
-    scatter_rows(block, owners.slots, starts, owners.counts, flat)
+    scatter_rows(block, owners.owner, starts, owners.counts, flat)
     return [
         flat[start:end].reshape(lanes, count)
         for start, end, count in zip(starts.tolist(), ends.tolist(), owners.counts.tolist(), strict=True)
@@ -114,15 +147,10 @@ def partition_block(block: Ints, owners: Owners, n: int) -> list[Ints]:
 
 
 class Owners(NamedTuple):
-    """The worker of each row with its position among the rows of that worker, and the row count of each worker."""
+    """The worker of each row, and the row count of each worker."""
 
-    slots: Ints
+    owner: npt.NDArray[np.uint16]
     counts: Ints
-
-    @property
-    def owner(self) -> Ints:
-        """The worker of each row."""
-        return self.slots >> POSITION_BITS
 
 
 def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int) -> Owners:
@@ -133,6 +161,6 @@ def owners_of(data: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: i
         for lane, is_symbol in enumerate(symbolic):
             if is_symbol:
                 keys[lane] = symbols.hash_of(keys[lane])
-    owners = Owners(np.empty(data.shape[1], np.int64), np.empty(peers, np.int64))
-    assign_slots(keys, len(symbolic), peers, *owners)
+    owners = Owners(np.empty(data.shape[1], OWNERS.dtype), np.empty(peers, np.int64))
+    assign_owners(keys, len(symbolic), peers, *owners)
     return owners

@@ -18,6 +18,7 @@ import numpy as np
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time
 from kpg.columns.consolidation import consolidate_all, shrink_block
+from kpg.columns.packed_updates import PackedUpdates, are_packed
 from kpg.columns.pause_points import aside, can_pause, pause, rows_per_part
 from kpg.columns.selection import slice_updates
 from kpg.columns.updates import Ints, Updates, no_updates
@@ -26,6 +27,7 @@ from kpg.trace.description import elements
 from kpg.trace.merger import merge_updates
 
 MIN_UNSORTED_ROWS = 1 << 17  # fewer unsorted rows wait for the next seal: sorting them earlier would save little memory
+MIN_UNSORTED_PACKED_ROWS = 1 << 22  # the same for packed rows, so that a load from several workers is sorted once
 MIN_LOAD_ROWS = 1 << 17  # a smaller load is sorted at once
 MAX_UNSORTED_RATIO = 4  # of unsorted rows to the run, where consolidation removed less than a quarter of the rows
 
@@ -92,7 +94,7 @@ class Batcher:
 
     def push(self, updates: Updates, consolidated: bool = False) -> None:
         """Add updates. `consolidated` promises that they are sorted, each (data, time) once."""
-        rows = updates.data.shape[1]
+        rows = len(updates)
         if rows == 0:
             return
         part = UnsealedPart(updates, earliest(updates.times), consolidated)
@@ -105,6 +107,7 @@ class Batcher:
             self._unsorted_rows > MIN_UNSORTED_ROWS
             and len(self._unsorted) > 1
             and self._unsorted_rows > self._unsorted_ratio * len(run)
+            and (self._unsorted_rows > MIN_UNSORTED_PACKED_ROWS or not isinstance(updates, PackedUpdates))
         ):
             merged = merge_updates(run, _sort_parts(self._unsorted))
             self._unsorted_ratio = MAX_UNSORTED_RATIO if 4 * len(merged) > 3 * (len(run) + self._unsorted_rows) else 1
@@ -182,7 +185,7 @@ def _is_like(part: Updates, first: Updates) -> bool:
 
 def _sort_parts(parts: list[UnsealedPart]) -> Updates:
     """Return all updates of the parts in order. The list is emptied, so a large load is not in memory twice."""
-    if all(part.consolidated for part in parts):
+    if all(part.consolidated for part in parts) and (len(parts) <= 2 or not are_packed([p.updates for p in parts])):
         return _merge_runs([part.updates for part in parts])
     rows = sum([len(part.updates) for part in parts])
     if rows > rows_per_part(rows):
