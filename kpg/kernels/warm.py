@@ -9,17 +9,15 @@ Cost: with a full cache some milliseconds, with an empty one the time to compile
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from kpg.kernels.code_cache import PACKAGE, digests, directory, discard_old, has_code, is_complete, marker
 from kpg.kernels.example import Example
-from kpg.kernels.jit import DISABLED, KERNELS, USAGE, Kernel, kernel_of, use_machine_code, uses_machine_code
+from kpg.kernels.jit import DISABLED, KERNELS, USAGE, Kernel, kernel_of, use_machine_code
 
 REPORT_AFTER_SECONDS = 2.0  # compile time after which a process without a terminal prints a line
 
@@ -81,27 +79,6 @@ def load(package: str = PACKAGE) -> Iterator[str]:
         if has_code(_kernel(example)):
             compile_kernel(*example)
             yield _kernel(example).__name__
-
-
-@contextmanager
-def loading() -> Iterator[None]:
-    """Load the cached code of all kernels on another thread in this block: their first call need not wait for it."""
-    end = threading.Event()
-
-    def load_all() -> None:
-        for _ in load():
-            if end.is_set():
-                return
-
-    loader = threading.Thread(target=load_all, name="kpg-kernels", daemon=True)
-    if uses_machine_code():
-        loader.start()
-    try:
-        yield
-    finally:
-        end.set()
-        if loader.ident is not None:
-            loader.join()  # a thread inside LLVM must not outlive the interpreter
 
 
 def is_cold(package: str = PACKAGE) -> bool:

@@ -21,7 +21,7 @@ from kpg.api.exit_order import end_at_exit
 from kpg.api.free_memory import default_limit
 from kpg.errors import InputError
 from kpg.extras import require
-from kpg.kernels.warm import loading, use_cached_code
+from kpg.kernels.warm import use_cached_code
 from kpg.opening import OpenOptions
 from kpg.opening import open as open_db
 from kpg.pgwire.pg_listener import PgListener
@@ -178,8 +178,7 @@ def serve(settings: Settings, report: Report) -> None:
 
     begin_log(settings.log)
     use_cached_code()  # no request should wait while the process changes to machine code
-    with loading():
-        asyncio.run(run(settings, report, opened))
+    asyncio.run(run(settings, report, opened))
     gc.freeze()  # or the interpreter would look for garbage among all objects of Numba before it ends
 
 
