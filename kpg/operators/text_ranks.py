@@ -34,8 +34,8 @@ def first_by_rank(
     """Evaluate the first rows of each group, where some of the leading value lanes are symbols."""
     decided = ranked.index(True)  # lanes before the first text
     tied = _tied_symbols((inputs, outputs), ranked, decided)
-    ids, places = _by_value(symbols, tied)
-    lanes = len(ranked) if len(tied) else decided  # without ties, the lanes after them do not matter
+    ids, places = _by_value(symbols, np.empty(0, np.int64) if tied is None else tied)
+    lanes = decided if tied is None else len(ranked)  # without ties, the lanes after them do not matter
     sorted_runs = [_resort(run, (ids, places), ranked, descending, lanes) for run in (inputs, outputs)]
     corrections = evaluate_first(limit, copies, times, *sorted_runs)
     data = corrections.data.copy()
@@ -54,11 +54,14 @@ def first_by_rank(
     )
 
 
-def _tied_symbols(runs: tuple[KeyHistory, ...], ranked: tuple[bool, ...], decided: int) -> Ints:
-    """Return the ids in rows that agree with a different row of their group in the first `decided` value lanes."""
+def _tied_symbols(runs: tuple[KeyHistory, ...], ranked: tuple[bool, ...], decided: int) -> Ints | None:
+    """Return the ids in rows that agree with a different row of their group in the first `decided` value lanes.
+
+    The result is None if there are no such rows, and empty if all their texts are null.
+    """
     runs = tuple(run for run in runs if run.data.shape[1])
     if not runs:
-        return np.empty(0, np.int64)
+        return None
     data = np.concatenate([run.data for run in runs], axis=1)
     key_of = np.concatenate([_keys_of(run) for run in runs])
     order = np.lexsort((*data[:decided][::-1], key_of))
@@ -66,7 +69,7 @@ def _tied_symbols(runs: tuple[KeyHistory, ...], ranked: tuple[bool, ...], decide
     same = (key_of[1:] == key_of[:-1]) & (data[:decided, 1:] == data[:decided, :-1]).all(axis=0)
     tied = same & (data[decided:, 1:] != data[decided:, :-1]).any(axis=0)
     if not tied.any():
-        return np.empty(0, np.int64)
+        return None
     number = np.concatenate([np.zeros(1, np.int64), np.cumsum(~same)])  # of the rows that agree
     in_tie = np.isin(number, number[1:][tied])
     ids = np.unique(data[:, in_tie][list(ranked)])

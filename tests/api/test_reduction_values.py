@@ -132,6 +132,12 @@ def test_reductions_of_every_type_where_times_have_two_coordinates(play):
     check(play, SCHEMAS, VALUES)
 
 
+@examples(0.1)
+@given(plays({"a": st.tuples(st.just("y"), st.none(), st.integers(0, 1) | st.none(), st.just(0.5))}, max_size=5))
+def test_rows_without_any_text_are_ordered_by_their_other_columns(play):
+    check(play, SCHEMAS, {name: query for name, query in VALUES.items() if "text" in name})
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(["pear", "apple", "fig"])))
 def test_ties_between_rows_are_broken_by_text_not_by_arrival(order):
     with kpg.open() as db:
