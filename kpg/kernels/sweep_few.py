@@ -3,7 +3,8 @@
     sweep_few  =  single_time_changes (kpg.kernels.single_time), where `old` is sum_diffs (kpg.kernels.sum_diffs) over
                   the first `batches` rows of a table
 
-For one key the call takes about as long as reading its arguments. Twins: those of both kernels.
+For one key the call takes about as long as reading its arguments.
+Twin: kpg.testing.kernel_twins.sweep_totals_twin.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The two directions of one connection: messages that arrive, and bytes to send, with bounds on both.
 
-A message that is larger than the limit ends the connection before it is read. Bytes to send wait for the socket in
-`flush`, so a client that does not read delays itself only. `lost` is set when the client has disconnected.
+A message that is larger than the limit is dropped as it arrives, and ends the connection. Bytes to send wait for the
+socket in `flush`, so a client that does not read delays itself only. `lost` is set when the client has disconnected.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from kpg.pgwire.startup_packets import MAX_STARTUP_BYTES
 from kpg.pgwire.wire_format import INT32
 
 FLUSH_BYTES: Final = 1 << 16  # collected before the socket is asked whether it takes more
+DISCARD_BYTES: Final = 1 << 16  # of a message over the limit that are read at a time
+MAX_DISCARDED_BYTES: Final = 1 << 26  # of a message over the limit; a client that sends more may miss the error
 
 
 class ConnectionEnded(Exception):
@@ -65,6 +67,7 @@ class WireChannel:
             raise ProtocolError("invalid message length")
         if length > self.max_bytes:
             what = f"a message of {length:,} bytes: this session may send {self.max_bytes:,}"
+            await self._discard(min(length, MAX_DISCARDED_BYTES))
             raise ResourceError(what, hint="Send smaller messages; COPY splits its rows into many.")
         return kind, await self._exactly(length)
 
@@ -73,6 +76,14 @@ class WireChannel:
             return await self._reader.readexactly(count)
         except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, TimeoutError):
             raise ConnectionEnded from None
+
+    async def _discard(self, count: int) -> None:
+        """Read bytes and drop them: a client that is still sending would not see the error before the end."""
+        while count:
+            received = await self._reader.read(min(count, DISCARD_BYTES))
+            if not received:
+                raise ConnectionEnded
+            count -= len(received)
 
     def send(self, data: bytes) -> None:
         """Queue bytes."""

@@ -190,22 +190,22 @@ def product_of(db, size):
 
 def test_a_light_answer_is_complete_before_a_heavy_one():
     with kpg.open() as db:
-        c, light, product = product_of(db, 1200)
+        c, light, product = product_of(db, 2_500)
         for n in range(3):
             c.insert([(n,)])
             db.advance(wait=False)
             light.wait()
             assert light.rows() == [(m, 1) for m in range(n + 1)]
             assert product.complete_through is None
-        assert db.read_together(light, product)[1].num_rows == 1_440_000, "one read waits for the first answer of both"
+        assert db.read_together(light, product)[1].num_rows == 6_250_000, "one read waits for the first answer of both"
         product.wait()
         assert product.complete_through == light.complete_through == 2
-        assert product.snapshot().num_rows == 1_440_000
+        assert product.snapshot().num_rows == 6_250_000
 
 
 def test_release_ends_a_step_that_paused():
     with kpg.open() as db:
-        c, light, product = product_of(db, 1200)
+        c, light, product = product_of(db, 2_500)
         db.advance(wait=False)
         while product.dataflow.paused_step is None:
             assert db.work(0.001)

@@ -129,7 +129,7 @@ def unknown_names(db: Connection) -> object:
 
 
 def long_text(db: Connection) -> object:
-    return long_edn(db, 1.0, None)
+    return long_edn(db, 8.0, None)
 
 
 def many_parentheses(db: Connection) -> object:
