@@ -51,7 +51,7 @@ class RankReports:
         self._active: set[int] = set()  # ids of dataflows whose counts have changed since the last report
         self._sent = RankProgress()
         self._numbers = count()
-        self._is_due = True  # whether the next report is new whatever it says: something was installed
+        self._is_due = True  # whether to send the next report even if it is equal to the last: something was installed
         self._not_before = 0.0
 
     # Answers

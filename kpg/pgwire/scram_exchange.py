@@ -5,8 +5,8 @@
     exchange.first(client_first)  ->  server_first;   exchange.final(client_final)  ->  (matching holder, server_final)
 
 A proof may be checked against several secrets that share a salt and a count: so a client may give any of the server's
-tokens, whatever its user name. All candidates are always compared, so time tells nothing about which one matched.
-There is no channel binding: a client that asks for it is told that the server has none.
+tokens with any user name. All candidates are always compared, so time tells nothing about which one matched.
+Channel binding is not supported: a client that asks for it gets an error.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class WireChannel:
         return self._writer.get_extra_info("ssl_object") is not None
 
     async def start_tls(self, context: ssl.SSLContext) -> None:
-        """Continue with TLS. Bytes that a client sent before it are refused: nobody authenticated them."""
+        """Continue with TLS. Bytes that a client sent before it are refused, because they are not authenticated."""
         if self._reader._buffer:  # type: ignore[attr-defined]
             raise ProtocolError("received unencrypted data after SSL request")
         try:

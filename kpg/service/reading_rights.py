@@ -1,6 +1,6 @@
 """Whether an answer may still be read: the right to its name, and the rights of the owners of the rules behind it.
 
-A rule reads with the rights of its owner. If one of these is revoked, nobody reads the rule until the owner has it
+A rule reads with the rights of its owner. If one of these is revoked, the rule cannot be read until the owner has it
 again. Cost: the number of texts that an answer needs.
 """
 

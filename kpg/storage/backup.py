@@ -3,7 +3,7 @@
     copy_db(source, target)     every transaction acknowledged before the call is in the copy, and none in part
 
 A copy is what a crash at some moment would leave, checked file by file. Batch files and manifests never change, and the
-log only grows, so a copy needs no lock and disturbs nobody: the manifests, the files that they name, then the log from
+log only grows, so a copy needs no lock and delays no client: the manifests, the files that they name, then the log from
 there on. The note of the log's end comes first, because it is never ahead of the log. If a checkpoint removes a file
 meanwhile, the copy starts again from the newer manifest. The end of the log may be read while it is written; a frame
 that is not whole is cut off, as at recovery. The parts of several workers are copied one after the other; recovery then

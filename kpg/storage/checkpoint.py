@@ -5,7 +5,7 @@
     checkpoint.written                 a future: the number of new files, once the manifest is in place
     writer.finish(checkpoint)          on the thread of the caller: remembers the new files
 
-Batches are immutable, so the rows of a checkpoint are those of its plan, whatever happens meanwhile. A checkpoint takes
+Batches are immutable, so the rows of a checkpoint are those of its plan. A checkpoint takes
 effect when its manifest is in place, and not before. The next checkpoint overwrites or removes the files that an
 interrupted one leaves. Cost: the bytes of the new batches, once each; for the caller, a look at each batch. Encoding
 and writing run without the interpreter lock, except for text, which is taken from the symbol table in small parts.

@@ -220,7 +220,7 @@ class Spine:
 
     @contextmanager
     def _merging(self) -> Iterator[None]:
-        """Let readers see the present batches, whatever this block has done when it pauses."""
+        """Let readers see the present batches while this block pauses halfway through a merge."""
         assert self._visible is None, "a trace is changed by one step at a time"
         self._visible = self._present()
         yield

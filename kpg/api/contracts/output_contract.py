@@ -148,7 +148,7 @@ class Output(Uncopyable, Releasable):
         """Let the first changes keep their times, however many they are."""
 
     def share_limits(self, tenants: int) -> None:
-        """Let the answer use as much as so many queries together: as many tenants share it."""
+        """Let the answer use as much as `tenants` queries together, because that many share it."""
 
     def take_limits(self, other: Output) -> None:
         """Let the limits of another answer hold for this one, which replaces it."""

@@ -144,7 +144,7 @@ class KeepTimesCommand(Command[None]):
 
 @message("share_limits", COMMANDS)
 class ShareLimitsCommand(Command[None]):
-    """Let an output use as much as so many queries together: as many tenants share it."""
+    """Let an output use as much as `tenants` queries together, because that many share it."""
 
     name: str
     tenants: int

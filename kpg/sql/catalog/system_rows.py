@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kpg.errors import KpgError
 from kpg.sql.catalog.entries import CatalogEntry, SequenceEntry, TableColumn, TableEntry
-from kpg.sql.catalog.system_types import TYPE_FIELDS, TYPE_ROWS, oid_of_type
+from kpg.sql.catalog.system_types import TYPE_FIELDS, TYPE_ROWS, modifier_of, oid_of_type
 from kpg.sql.sql_types import SqlType
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class SystemRows:
                     "attstattarget": -1,
                     "attnum": number,
                     "attcacheoff": -1,
-                    "atttypmod": modifier_of_type(column.type),
+                    "atttypmod": modifier_of(column.type),
                     "attstorage": "p",
                     "attalign": "i",
                     "attnotnull": column.not_null and relation.kind == "r",
@@ -397,16 +397,6 @@ def in_constraint(table: DescribedRelation, row: Row) -> Row:
 def type_name(type_: SqlType) -> str:
     """Return the SQL name of a type without modifiers."""
     return type_.name if type_.element is None else f"{type_.element.name}[]"
-
-
-def modifier_of_type(type_: SqlType) -> int:
-    """Return the modifier that PostgreSQL gives a type: its length or digits, -1 if there are none."""
-    scalar = type_ if type_.element is None else type_.element
-    if scalar.length is not None:
-        return scalar.length + 4
-    if scalar.name == "numeric" and scalar.precision is not None:
-        return ((scalar.precision << 16) | (scalar.scale or 0)) + 4
-    return -1
 
 
 def quoted(name: str) -> str:

@@ -1,8 +1,10 @@
-"""The types of pg_catalog.pg_type, with PostgreSQL's own OIDs, and their names as format_type writes them."""
+"""The types of pg_catalog.pg_type: PostgreSQL's own OIDs, names as format_type writes them, and modifiers."""
 
 from __future__ import annotations
 
 from typing import Any, Final
+
+from kpg.sql.sql_types import SqlType
 
 TYPE_FIELDS: Final = (
     "oid", "typname", "typlen", "typbyval", "typcategory", "typispreferred", "typelem", "typarray", "typcollation",
@@ -84,6 +86,16 @@ def oid_of_type(name: str) -> int:
         element = OIDS_BY_NAME.get(name[:-2], 0)
         return next((array for array, of in ARRAYS.items() if of == element), 0)
     return OIDS_BY_NAME.get(name, 0)
+
+
+def modifier_of(type_: SqlType) -> int:
+    """Return the modifier that PostgreSQL gives a type: its length or digits, -1 if there are none."""
+    scalar = type_ if type_.element is None else type_.element
+    if scalar.length is not None:
+        return scalar.length + 4
+    if scalar.name == "numeric" and scalar.precision is not None:
+        return ((scalar.precision << 16) | (scalar.scale or 0)) + 4
+    return -1
 
 
 def format_type(oid: int | None, modifier: int | None) -> str | None:
