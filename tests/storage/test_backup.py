@@ -1,6 +1,7 @@
 """Backups of a directory while it is in use: a copy has every transaction acknowledged before, and none in part."""
 
 import threading
+import time
 
 import pytest
 
@@ -24,7 +25,7 @@ def write(db, rows, first, count):
 
 
 def test_a_copy_made_beside_transactions_and_checkpoints_is_a_prefix_of_them(tmp_path):
-    db = kpg.open(tmp_path / "db", background=True, checkpoint_bytes=2000)
+    db = kpg.open(tmp_path / "db", background=True, checkpoint_bytes=10_000)
     db.input("rows", n=int, text=str).arrange("n")
     db.transact(lambda db: db["rows"].insert([(0, "text 0")]))
     acknowledged, end = [1], threading.Event()
@@ -34,6 +35,7 @@ def test_a_copy_made_beside_transactions_and_checkpoints_is_a_prefix_of_them(tmp
             row = (acknowledged[0], f"text {acknowledged[0]}")
             db.transact(lambda db, row=row: db["rows"].insert([row]))
             acknowledged[0] += 1
+            time.sleep(0.001)  # so that a copy can be faster than a checkpoint
 
     writer = threading.Thread(target=work)
     writer.start()
