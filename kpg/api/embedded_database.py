@@ -14,14 +14,12 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, meet
-from kpg.api.contracts import Database
+from kpg.api.completing_database import CompletingDatabase
 from kpg.api.deferred_interrupt import forget, watch_for_interrupts
 from kpg.api.embedded_completion import EmbeddedCompletion
 from kpg.api.embedded_input import EmbeddedInput
@@ -63,7 +61,7 @@ if TYPE_CHECKING:
     from kpg.api.waiting_requests import WaitingRequests
 
 
-class EmbeddedDatabase(Database):
+class EmbeddedDatabase(CompletingDatabase):
     """A db with one worker, in this process."""
 
     inputs: dict[str, EmbeddedInput]
@@ -71,6 +69,7 @@ class EmbeddedDatabase(Database):
     pending: PendingRows
     readers: dict[str, NamedReader]
     installer: EmbeddedInstaller
+    completion: EmbeddedCompletion
 
     def __init__(
         self,
@@ -156,14 +155,6 @@ class EmbeddedDatabase(Database):
     @property
     def sealed(self) -> Frontier | None:
         return self.completion.sealed
-
-    @property
-    def answers_lag(self) -> bool:
-        return self.completion.requests is not None
-
-    def uninterrupted(self) -> AbstractContextManager[None]:
-        requests = self.completion.requests
-        return nullcontext() if requests is None else requests.uninterrupted()
 
     def transact(self, fill: Callable[[EmbeddedDatabase], Any], *, origin: tuple[str, int] | None = None) -> int:
         self.check()
@@ -322,15 +313,8 @@ class EmbeddedDatabase(Database):
                 self.completion.work(0.0)
         self.memory.check()
 
-    @property
-    def has_work(self) -> bool:
-        return self.completion.has_work
-
     def serve_requests(self, requests: WaitingRequests) -> None:
         self.completion.requests = requests
-
-    def wait_for_future(self, future: Future[Any]) -> None:
-        self.completion.wait_for_future(future)
 
     def work(self, seconds: float = 0.01) -> bool:
         """Work for about this long on answers that are not complete; return False when nothing is left to do."""

@@ -302,9 +302,9 @@ class EmbeddedOutput(Output):
 
     def take_limits(self, other: Output) -> None:
         assert isinstance(other, EmbeddedOutput)
-        usage = other.dataflow.usage
-        if isinstance(usage, LimitedUsage) and self.db.admission is not None:
-            self.db.admission.admit(self._dataflow, usage.limits)
+        usage, own = other.dataflow.usage, self._dataflow.usage
+        if isinstance(usage, LimitedUsage) and isinstance(own, LimitedUsage):
+            own.replace_limits(usage.limits)
 
     def leave_groups(self) -> None:
         if isinstance(self._dataflow.usage, LimitedUsage):

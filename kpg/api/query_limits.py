@@ -63,23 +63,28 @@ class QueryAdmission:
         """The limits of the request that is being served."""
         return self._current.get()
 
+    @property
+    def groups(self) -> tuple[UsageGroup, ...]:
+        """The groups that the queries of this request count for."""
+        return self._groups.get()
+
+    def end_group(self, group: UsageGroup) -> None:
+        """Forget a group: its session has ended, with all its queries."""
+
     @contextmanager
     def raised(self, limits: Mapping[str, float | None] | None, groups: tuple[UsageGroup, ...] = ()) -> Iterator[None]:
         """Use other limits for the queries that are installed in this block; their state counts for some groups."""
-        before = self._groups.set(groups)
-        try:
-            with self.using(self.limits.replaced(limits or {})):
-                yield
-        finally:
-            self._groups.reset(before)
+        with self.using(self.limits.replaced(limits or {}), groups):
+            yield
 
     @contextmanager
-    def using(self, limits: QueryLimits) -> Iterator[None]:
-        """Use exactly these limits for the queries that are installed in this block."""
-        token = self._current.set(limits)
+    def using(self, limits: QueryLimits, groups: tuple[UsageGroup, ...] | None = None) -> Iterator[None]:
+        """Use exactly these limits, and these groups if given, for the queries that are installed in this block."""
+        token, before = self._current.set(limits), self._groups.set(self.groups if groups is None else groups)
         try:
             yield
         finally:
+            self._groups.reset(before)
             self._current.reset(token)
 
     def check_relations(self, count: int) -> None:
@@ -91,7 +96,7 @@ class QueryAdmission:
 
     def check_plan(self, root: PlanNode) -> None:
         """Raise OverLimit if a plan multiplies two large collections, or the session keeps too much already."""
-        for group in self._groups.get():
+        for group in self.groups:
             group.check()
         limit = self.current.product_rows
         if limit is None:

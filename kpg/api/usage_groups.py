@@ -11,11 +11,13 @@ over windows of SHARE_WINDOW_SECONDS.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 from time import monotonic
 from typing import Final
 
 from kpg.errors import OverLimit
 
+NUMBERS: Final = count()  # of groups
 SHARE_WINDOW_SECONDS: Final = 10.0  # over which the share of CPU time is measured
 
 
@@ -63,6 +65,7 @@ class UsageGroup:
     first_seconds: float = 0.0
     seconds: float = 0.0  # CPU time of all its queries so far
     window: ShareWindow = field(default_factory=ShareWindow)
+    number: int = field(default_factory=NUMBERS.__next__)  # by which other processes know the group
 
     def keep(self, rows: int, nbytes: int) -> None:
         """Add to the state that the queries keep."""

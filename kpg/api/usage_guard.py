@@ -35,7 +35,7 @@ class LimitedUsage(DataflowUsage):
     epoch: int = -1  # the first time that it had not completed when that was last determined; -1 before that
     epoch_seconds: float = 0.0  # CPU time before it began to work for that time
     measured_at: float = 0.0  # the CPU time at the last measurement of state
-    unmeasured_rows: int = 0  # processed since then
+    earlier_rows: int = 0  # since then, processed for times that are complete now
     window: ShareWindow = field(default_factory=ShareWindow)
     groups: tuple[UsageGroup, ...] = ()  # that its use counts for
     group_rows: int = 0  # of its rows and seconds, for a time that is not complete, what the groups count
@@ -47,12 +47,17 @@ class LimitedUsage(DataflowUsage):
         """CPU time for the first time that is not complete."""
         return self.seconds - self.epoch_seconds
 
+    @property
+    def unmeasured_rows(self) -> int:
+        """The rows processed since the last measurement of state."""
+        return self.earlier_rows + self.rows
+
     def measure(self, rows: int, nbytes: int) -> None:
         """Record the state of the dataflow, also in its groups."""
         for group in self.groups:
             group.keep(rows - self.kept_rows, nbytes - self.kept_bytes)
         self.kept_rows, self.kept_bytes = rows, nbytes
-        self.measured_at, self.unmeasured_rows = self.seconds, 0
+        self.measured_at, self.earlier_rows = self.seconds, -self.rows
 
     def charge(self, seconds: float) -> None:
         """Add CPU time, also to the groups, with the rows since the last call."""
@@ -67,8 +72,13 @@ class LimitedUsage(DataflowUsage):
         for group in self.groups:
             group.work(-self.group_rows, -self.group_seconds, 0.0)
         self.group_rows, self.group_seconds = 0, 0.0
-        self.unmeasured_rows += self.rows
+        self.earlier_rows += self.rows
         self.epoch, self.epoch_seconds, self.rows = epoch, self.seconds, 0
+
+    def replace_limits(self, limits: QueryLimits) -> None:
+        """Let the limits of a dataflow that several tenants shared hold for this one, which replaces it."""
+        self.leave_groups()
+        self.limits = limits
 
     def leave_groups(self) -> None:
         """Count for no group any more."""
@@ -88,9 +98,9 @@ class UsageGuard(QueryAdmission):
         self._charged = 0.0  # the CPU time of this thread that was charged to dataflows or to nobody
         db.worker.guard = self.check
 
-    def admit(self, dataflow: Dataflow, limits: QueryLimits | None = None) -> None:
-        """Let limits hold for a dataflow, by default those of the present request."""
-        usage = LimitedUsage(limits=limits or self.current, groups=self._groups.get())
+    def admit(self, dataflow: Dataflow) -> None:
+        """Let the limits of the present request hold for a dataflow."""
+        usage = LimitedUsage(limits=self.current, groups=self.groups)
         dataflow.usage = usage
         dataflow.on_drop.append(usage.leave_groups)
 
@@ -129,13 +139,12 @@ def check_usage(operator: Operator, usage: LimitedUsage) -> None:
             raise over(
                 what, "cpu_percent", limits.cpu_percent, "Ask for fewer rows, or read them less often with query"
             )
-    if usage.seconds - usage.measured_at > MEASURE_SECONDS:
+    has_worked = usage.seconds - usage.measured_at > MEASURE_SECONDS
+    if has_worked or (usage.unmeasured_rows > MEASURE_ROWS and not operator.is_stepping):
         note_progress(dataflow, usage)
         check_state(dataflow, usage)
     if not operator.is_stepping and not dataflow.tracker.counts:  # everything that was fed is processed
         usage.complete(usage.epoch)
-        if usage.unmeasured_rows > MEASURE_ROWS:
-            check_state(dataflow, usage)
         if not usage.answered:
             usage.answered = True
             usage.window.begin(usage.seconds)

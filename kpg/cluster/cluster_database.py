@@ -13,30 +13,25 @@ worker is replaced (see generations).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
-from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakSet
-
-import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
-from kpg.api.contracts import Database
+from kpg.api.completing_database import CompletingDatabase
 from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.output_table import OutputTable
-from kpg.api.query_limits import QueryAdmission, QueryLimits
-from kpg.api.trace_reads import rows_table
+from kpg.api.query_limits import QueryLimits
 from kpg.api.transactions import as_origin
 from kpg.api.waiting_requests import WaitingRequests
+from kpg.cluster.cluster_admission import ClusterAdmission
 from kpg.cluster.cluster_checkpoints import ClusterCheckpoints
-from kpg.cluster.cluster_completion import ClusterCompletion, ReportedAnswer
+from kpg.cluster.cluster_completion import ClusterCompletion
 from kpg.cluster.cluster_directory import ClusterDirectory
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_installer import ClusterInstaller
-from kpg.cluster.cluster_output import ClusterOutput, all_rows
+from kpg.cluster.cluster_output import ClusterOutput
+from kpg.cluster.cluster_reads import ClusterReads
 from kpg.cluster.cluster_transactions import ClusterTransactions
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
@@ -51,12 +46,8 @@ from kpg.cluster.rank_commands.inspection_commands import (
 )
 from kpg.cluster.rank_commands.query_commands import (
     DiscardChangesCommand,
-    IndexedRowsCommand,
-    LookupCommand,
     OutputFrontierCommand,
     ProbeFrontierCommand,
-    ScanCommand,
-    SnapshotCommand,
 )
 from kpg.cluster.rank_commands.staging_commands import PublishCommand
 from kpg.cluster.rank_commands.storage_commands import (
@@ -69,13 +60,11 @@ from kpg.cluster.rank_commands.storage_commands import (
     UndeclareCommand,
 )
 from kpg.cluster.rank_commands.time_commands import ServeCommand, SettleCommand
-from kpg.cluster.request_frames import RowBlock, symbolic_lanes
+from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
 from kpg.cluster.sent_rows import SentRows
 from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
-from kpg.columns.table_rows import encode
-from kpg.columns.updates import Updates, constant
 from kpg.config import Config
 from kpg.errors import Closed, KpgError, Unavailable, UndefinedName, WorkerLost
 from kpg.plan.plan_values import write_schema
@@ -86,7 +75,7 @@ from kpg.trace.merge_policy import IDLE_CALL_FUEL
 Result = TypeVar("Result", covariant=True)
 
 
-class ClusterDatabase(Database):
+class ClusterDatabase(CompletingDatabase):
     """A db on several workers; `kpg.open(workers=N)` returns one."""
 
     inputs: dict[str, ClusterInput]
@@ -94,6 +83,8 @@ class ClusterDatabase(Database):
     pending: SentRows
     readers: dict[str, NamedReader]
     installer: ClusterInstaller
+    admission: ClusterAdmission | None
+    completion: ClusterCompletion
 
     def __init__(
         self,
@@ -118,6 +109,7 @@ class ClusterDatabase(Database):
         self.installer = ClusterInstaller(self, output_class)
         self.admission = None
         self.completion = ClusterCompletion(self)
+        self.reads = ClusterReads(self)
         self.changed: set[ClusterOutput] = set()  # outputs with unread changes
         self.failed: set[ClusterOutput] = set()  # outputs that have ended, before those that wait for that know it
         self.transactions = ClusterTransactions(self)
@@ -209,52 +201,6 @@ class ClusterDatabase(Database):
                     raise
                 self.generations.recover()  # which sends these rows, too
 
-    def read(
-        self,
-        command: SnapshotCommand | LookupCommand | ScanCommand,
-        answer: ReportedAnswer,
-        as_of: Any,
-        blocks: Sequence[RowBlock] = (),
-    ) -> Updates:
-        """Return rows of an answer as of a time, from all workers."""
-        time = self.time_to_read(answer, as_of)
-        return all_rows([reply.blocks[0] for reply in self.ask(replace(command, as_of=time), blocks)])
-
-    def time_to_read(self, answer: ReportedAnswer | None, as_of: Any) -> Time | None:
-        """Return the time to read an answer at, or an input if there is none; wait until it is complete.
-
-        None is the last complete time, which all workers know if answers do not lag.
-        """
-        time = None if as_of is None else self.as_time(as_of)
-        if not self.completion.lags or self.config.coordinates != 1 or self.epoch <= 0:
-            return time
-        if answer is None:
-            return (self.epoch - 1,) if time is None else time
-        if time is None:
-            return (self.completion.newest(answer),)
-        if time[0] < self.epoch:
-            self.completion.wait_for(answer, time[0])
-        return time
-
-    def indexed_rows(
-        self,
-        kind: Literal["input", "output"],
-        source: ClusterInput | ClusterOutput,
-        keys: tuple[str, ...],
-        rows: Any,
-        as_of: Any,
-    ) -> Callable[[], pa.Table] | None:
-        """Return a function that returns the rows of an input or output with some keys, if it has an index by them."""
-        key_schema = source.schema.select(keys)
-        encoded = Updates(encode(key_schema, rows, self.symbols), constant((0,)), constant((1,)))
-        time = self.time_to_read(source if isinstance(source, ClusterOutput) else None, as_of)
-        command = IndexedRowsCommand(kind, source.name, keys, time)
-        replies = self.ask(command, [RowBlock(encoded, symbolic_lanes(key_schema))])
-        if not replies[0].value:
-            return None
-        found = all_rows([reply.blocks[0] for reply in replies])
-        return partial(rows_table, self, source.name, source.schema, found.data, found.diffs[0])
-
     # Time
 
     @property
@@ -268,14 +214,6 @@ class ClusterDatabase(Database):
             return None
         held = self.completion.lags or self.completion.is_held
         return self.completion.sealed if held else Frontier.at((self.epoch - 1,))
-
-    @property
-    def answers_lag(self) -> bool:
-        return self.completion.requests is not None
-
-    def uninterrupted(self) -> AbstractContextManager[None]:
-        requests = self.completion.requests
-        return nullcontext() if requests is None else requests.uninterrupted()
 
     def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
         """Return the beginning of time: a lower bound, since only the workers know how far they have compacted."""
@@ -363,8 +301,8 @@ class ClusterDatabase(Database):
         """Drop all pending rows, here and on the workers."""
         self.transactions.take_back()
 
-    def limit_queries(self, limits: QueryLimits) -> QueryAdmission:
-        self.admission = QueryAdmission(limits)
+    def limit_queries(self, limits: QueryLimits) -> ClusterAdmission:
+        self.admission = ClusterAdmission(self, limits)
         return self.admission
 
     def settle(self) -> None:
@@ -375,10 +313,6 @@ class ClusterDatabase(Database):
             self.ask(SettleCommand())
             self.completion.finish()
 
-    @property
-    def has_work(self) -> bool:
-        return self.completion.has_work
-
     def serve_requests(self, requests: WaitingRequests) -> None:
         """Let requests wait for answers without blocking each other: workers work in slices from now on."""
         self.ask(ServeCommand())
@@ -387,9 +321,6 @@ class ClusterDatabase(Database):
 
     def wake(self) -> None:
         self.completion.alarm.ring()
-
-    def wait_for_future(self, future: Future[Any]) -> None:
-        self.completion.wait_for_future(future)
 
     def work(self, seconds: float = 0.01) -> bool:
         """Wait up to this long for what workers complete; return False when nothing is left to do."""
@@ -475,7 +406,13 @@ class ClusterDatabase(Database):
 
     def tell_output(self, output: ClusterOutput, command: Command[None]) -> None:
         """Send a command about an output to all workers, without waiting for them; nothing if it has ended."""
-        if not output.ended and not self._closed:
+        if not output.ended:
+            self.tell_workers(command)
+
+    def tell_workers(self, command: Command[None]) -> None:
+        """Send a command to all workers, without waiting for them; nothing if the db is closed."""
+        if not self._closed:
+            self.generations.history.record(command)
             try:
                 self.coordinator.tell_all(command)
             except WorkerLost:

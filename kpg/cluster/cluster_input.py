@@ -37,8 +37,8 @@ from kpg.operators.exchange import owners_of
 from kpg.plan.plan_values import name_of_function
 
 if TYPE_CHECKING:
+    from kpg.cluster.cluster_arrangement import ClusterArrangement
     from kpg.cluster.cluster_database import ClusterDatabase
-    from kpg.cluster.cluster_output import ClusterArrangement
 
 MIN_SHARED_ROWS = 4096  # fewer rows go to one worker: dividing them would cost more messages than it saves work
 
@@ -121,7 +121,7 @@ class ClusterInput(EncodingInput):
         return sum(reply.value for reply in self.db.ask(SizeCommand("input", self.name)))
 
     def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
-        return self.db.indexed_rows("input", self, keys, rows, as_of)
+        return self.db.reads.indexed_rows("input", self, keys, rows, as_of)
 
     def keep_by(self, *keys: str) -> None:
         self.schema.select(keys)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from kpg.algebra.order import Time
 from kpg.api.contracts import Arrangement, Input, Installer, Output, SourceCollection
 from kpg.api.embedded_installer import enter, free_output_name
-from kpg.api.query_limits import QueryLimits
+from kpg.cluster.cluster_arrangement import ClusterArrangement, ClusterIndex, ClusterProbe
 from kpg.cluster.cluster_input import ClusterInput
-from kpg.cluster.cluster_output import ClusterArrangement, ClusterIndex, ClusterOutput, ClusterProbe
+from kpg.cluster.cluster_output import ClusterOutput
 from kpg.cluster.rank_commands.input_commands import SizeCommand
 from kpg.cluster.rank_commands.query_commands import (
+    AdmittedLimits,
     InstallArrangementCommand,
     InstallOutputCommand,
     InstallProbeCommand,
@@ -54,12 +55,9 @@ class ClusterInstaller(Installer):
                     reads |= self.db.outputs[name].reads
         return reads
 
-    def _admit(self, node: PlanNode) -> QueryLimits | None:
+    def _admit(self, node: PlanNode) -> AdmittedLimits | None:
         """Raise if the db does not admit a plan; return the limits of its query, if it has some."""
-        if self.db.admission is None:
-            return None
-        self.db.admission.check_plan(node)
-        return self.db.admission.current
+        return None if self.db.admission is None else self.db.admission.admit(node)
 
     def shared(self, source: Input | Output | Arrangement, schema: Schema) -> ClusterSource:
         return ClusterSource(self.db, source, schema)
@@ -67,8 +65,9 @@ class ClusterInstaller(Installer):
     def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> ClusterOutput:
         self.db.check()
         chosen, plan = free_output_name(self.db, name, replace), document(node)
-        number = self.db.install_on_workers(InstallOutputCommand(chosen, plan, keep, self._admit(node)))
-        output = self._output_class(self.db, chosen, node.schema, keep, self._inputs_of(plan), number)
+        limits = self._admit(node)
+        number = self.db.install_on_workers(InstallOutputCommand(chosen, plan, keep, limits))
+        output = self._output_class(self.db, chosen, node.schema, keep, self._inputs_of(plan), number, limits)
         enter(self.db, output, name)
         return output
 

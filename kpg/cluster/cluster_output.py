@@ -1,52 +1,38 @@
-"""The outputs, arrangements and probes of a db on several workers: each worker holds a shard, and reading asks all.
-
-    a read  =  the sum of the shards
-
-A row is on one worker only, the owner of its key, so that shards are concatenated and need no merging.
-"""
+"""The outputs of a db on several workers: each worker holds a shard, and sends its changes when they are complete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.api.changes import Changes, in_time_order
-from kpg.api.contracts import Arrangement, Output, Probe
+from kpg.api.contracts import Output
 from kpg.api.contracts.output_contract import clock_behind
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import counted_table, rows_table
 from kpg.api.unread_changes import split_at
-from kpg.cluster.rank_commands.input_commands import SizeCommand
 from kpg.cluster.rank_commands.query_commands import (
+    AdmittedLimits,
+    ChangeLimitsCommand,
     DiscardChangesCommand,
     KeepTimesCommand,
-    LookupCommand,
     OutputFrontierCommand,
-    ProbeFrontierCommand,
-    ReleaseArrangementCommand,
     ReleaseOutputCommand,
-    ReleaseProbeCommand,
-    ScanCommand,
-    ShareLimitsCommand,
     SnapshotCommand,
     TakeChangesCommand,
-    TakeLimitsCommand,
 )
-from kpg.cluster.rank_reports import index_key, output_key
-from kpg.cluster.request_frames import RowBlock, symbolic_lanes
+from kpg.cluster.rank_reports import output_key
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
-from kpg.columns.table_rows import encode
-from kpg.columns.updates import Updates, concatenate, constant, no_updates, spread
+from kpg.columns.updates import Updates, concatenate, constant, no_updates
 from kpg.config import CHANGES_LIMIT
 from kpg.errors import Closed, DataError, InputError, KpgError
-from kpg.plan.nodes import InstalledNode, PlanNode
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.parts import FailureSpec
 
@@ -60,7 +46,14 @@ class ClusterOutput(Output):
     db: ClusterDatabase
 
     def __init__(
-        self, db: ClusterDatabase, name: str, schema: Schema, keep: bool, reads: frozenset[str], installed_by: int
+        self,
+        db: ClusterDatabase,
+        name: str,
+        schema: Schema,
+        keep: bool,
+        reads: frozenset[str],
+        installed_by: int,
+        limits: AdmittedLimits | None = None,
     ) -> None:
         self.db = db
         self.name = name
@@ -75,7 +68,7 @@ class ClusterOutput(Output):
         self._failures: dict[int, KpgError] = {}  # by worker: why the answer has no value since the last report
         self._listeners: list[Callable[[Changes], Any]] = []
         self._on_failure: Callable[[], None] | None = None
-        self._tenants = 1  # that share it
+        self._limits = limits
         self._released = False
 
     # Changes
@@ -183,18 +176,18 @@ class ClusterOutput(Output):
         if not self.keep:
             raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
         warn_of_pending(self, as_of)
-        rows = self.db.read(SnapshotCommand(self.name), self, as_of)
+        rows = self.db.reads.rows(SnapshotCommand(self.name), self, as_of)
         if counts:
             return counted_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
         return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
 
     def lanes(self) -> Updates:
         self._check()
-        return self.db.read(SnapshotCommand(self.name, failing=True), self, self.complete_through)
+        return self.db.reads.rows(SnapshotCommand(self.name, failing=True), self, self.complete_through)
 
     def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
         self._check()
-        return self.db.indexed_rows("output", self, keys, rows, as_of)
+        return self.db.reads.indexed_rows("output", self, keys, rows, as_of)
 
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """Return the rows as of a time as tuples, sorted by their values: shards have no common order."""
@@ -276,12 +269,19 @@ class ClusterOutput(Output):
         self.db.tell_output(self, KeepTimesCommand(self.name))
 
     def share_limits(self, tenants: int) -> None:
-        if tenants != self._tenants:
-            self._tenants = tenants
-            self.db.tell_output(self, ShareLimitsCommand(self.name, tenants))
+        self._change_limits(tenants=max(1, tenants))
 
     def take_limits(self, other: Output) -> None:
-        self.db.tell_output(self, TakeLimitsCommand(self.name, other.name))
+        if isinstance(other, ClusterOutput) and other._limits is not None:
+            self._change_limits(query=other._limits.query, groups=())
+
+    def leave_groups(self) -> None:
+        self._change_limits(groups=())
+
+    def _change_limits(self, **members: Any) -> None:
+        if self._limits is not None and (limits := replace(self._limits, **members)) != self._limits:
+            self._limits = limits
+            self.db.tell_output(self, ChangeLimitsCommand(self.name, limits))
 
     def fail(self) -> None:
         """Call the function that waits for a failure."""
@@ -311,105 +311,3 @@ class ClusterOutput(Output):
             self.db.failed.discard(self)
             self.db.completion.watched.discard(self.name)
             self.db.release_on_workers(ReleaseOutputCommand(self.name))
-
-
-class ClusterIndex:
-    """The reference by which a plan names an arrangement that the workers hold."""
-
-    def __init__(self, db: ClusterDatabase, number: int, name: str, keys: tuple[str, ...]) -> None:
-        self.number = number
-        self.name = name
-        self.keys = keys
-        self._db = db
-
-    @property
-    def size(self) -> int:
-        """The number of updates that all workers hold of it."""
-        return sum(reply.value for reply in self._db.ask(SizeCommand("index", self.number)))
-
-
-class ClusterArrangement(Arrangement):
-    """An index that the workers hold."""
-
-    db: ClusterDatabase
-
-    def __init__(self, db: ClusterDatabase, index: ClusterIndex, described: PlanNode, installed_by: int) -> None:
-        super().__init__(db, InstalledNode(described.schema, frozenset(), index))
-        self.index = index
-        self.installed_by = installed_by
-        self.first_epoch = db.epoch - 1
-        self._released = False
-
-    @property
-    def report_key(self) -> str:
-        """Its key in the reports of workers."""
-        return index_key(self.index.number)
-
-    @property
-    def dropped(self) -> bool:
-        """Whether it was released."""
-        return self._released
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return self.index.keys
-
-    def lookup_many(self, keys: Any, as_of: Any = None) -> pa.Table:
-        self._check()
-        key_schema = self.schema.select(self.keys)
-        encoded = Updates(encode(key_schema, keys, self.db.symbols), constant((0,)), constant((1,)))
-        command = LookupCommand(self.index.number)
-        return self._table(self.db.read(command, self, as_of, [RowBlock(encoded, symbolic_lanes(key_schema))]))
-
-    def scan(self, as_of: Any = None) -> pa.Table:
-        self._check()
-        return self._table(self.db.read(ScanCommand(self.index.number), self, as_of))
-
-    @property
-    def rows(self) -> int:
-        raise self._no_figures()
-
-    @property
-    def nbytes(self) -> int:
-        raise self._no_figures()
-
-    def _no_figures(self) -> InputError:
-        return InputError(
-            "the size of an index is known to its workers only", hint="See db.describe() or db.explain()."
-        )
-
-    def _table(self, rows: Updates) -> pa.Table:
-        return rows_table(self.db, self.index.name, self.schema, rows.data, rows.diffs[0])
-
-    def release(self) -> None:
-        if not self._released:
-            self._released = True
-            self.db.release_on_workers(ReleaseArrangementCommand(self.index.number))
-
-    def _check(self) -> None:
-        self.db.check()
-        if self._released:
-            raise Closed("the arrangement was released")
-
-
-class ClusterProbe(Probe):
-    """A dataflow on the workers that reports only its progress."""
-
-    db: ClusterDatabase
-
-    def __init__(self, db: ClusterDatabase, number: int) -> None:
-        self.db = db
-        self.number = number
-
-    def frontier(self) -> Frontier:
-        return self.db.frontier_of(ProbeFrontierCommand(self.number))
-
-    def release(self) -> None:
-        self.db.release_on_workers(ReleaseProbeCommand(self.number))
-
-
-def all_rows(shards: list[Updates]) -> Updates:
-    """Concatenate the shards of a read, with a count for each row."""
-    counted = [Updates(shard.data, shard.times, spread(shard.diffs, len(shard))) for shard in shards]
-    rows = concatenate(counted)
-    return Updates(np.ascontiguousarray(rows.data), rows.times, spread(rows.diffs, len(rows)))

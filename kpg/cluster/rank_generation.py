@@ -22,11 +22,13 @@ from kpg.api.embedded_output import EmbeddedOutput, EmbeddedProbe
 from kpg.api.pending_rows import PendingMark
 from kpg.api.query_limits import QueryLimits
 from kpg.api.shared_indexes import SharedIndexes
+from kpg.api.usage_groups import UsageGroup
 from kpg.cluster import frames
 from kpg.cluster.data_service import DataService
 from kpg.cluster.frame_codec import SymbolDictionary
 from kpg.cluster.handler_table import HandlerTable
 from kpg.cluster.mesh import Mesh
+from kpg.cluster.rank_commands.query_commands import AdmittedLimits, NumberedGroup
 from kpg.cluster.rank_reports import RankReports
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
@@ -56,6 +58,7 @@ class RankGeneration:
         self.outputs: dict[str, EmbeddedOutput] = {}
         self.arrangements: dict[int, EmbeddedArrangement] = {}
         self.probes: dict[int, EmbeddedProbe] = {}
+        self.groups: dict[int, UsageGroup] = {}  # by number: what the queries of a session or tenant use here
         self.reports = RankReports(db, self.outputs)
         self.completion = self.reports.completion
         self.mark: PendingMark | None = None  # of the rows before the open transaction
@@ -120,14 +123,18 @@ class RankGeneration:
                 self.complete(relation.base().dataflow)
 
     @contextmanager
-    def limited(self, limits: QueryLimits | None) -> Iterator[None]:
-        """Limit the queries that are installed in this block. The coordinator has checked their plans."""
+    def limited(self, limits: AdmittedLimits | None) -> Iterator[None]:
+        """Limit the queries that are installed in this block."""
         if limits is None:
             yield
             return
-        admission = self.db.admission or self.db.limit_queries(limits)
-        with admission.using(replace(limits, product_rows=None)):
+        admission = self.db.admission or self.db.limit_queries(limits.query)
+        with admission.using(rank_limits(limits.query), tuple(map(self._group, limits.groups))):
             yield
+
+    def _group(self, group: NumberedGroup) -> UsageGroup:
+        """Return what the queries of a session or tenant use on this rank."""
+        return self.groups.setdefault(group.number, UsageGroup(group.kind, group.limits))
 
     def find_input(self, name: str) -> EmbeddedInput:
         """Return an input by name."""
@@ -159,6 +166,11 @@ class RankGeneration:
     def inspect(self, function: Callable[..., Any], schema: Schema) -> Callable[[Any], None]:
         """Wrap a user's function of changes."""
         return EachChange(self.db, schema, function)
+
+
+def rank_limits(limits: QueryLimits) -> QueryLimits:
+    """Return the limits that hold on a rank: the coordinator has checked the plan, against the sizes of all ranks."""
+    return replace(limits, product_rows=None)
 
 
 HANDLERS: Final[HandlerTable[RankGeneration]] = HandlerTable()

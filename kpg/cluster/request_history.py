@@ -9,6 +9,7 @@ Together with the directory, they restore everything that was acknowledged befor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kpg.cluster.rank_commands.command_kinds import Command, StructuralCommand
@@ -21,6 +22,8 @@ from kpg.cluster.rank_commands.input_commands import (
     MakeRowsCommand,
 )
 from kpg.cluster.rank_commands.query_commands import (
+    AdmittedLimits,
+    ChangeLimitsCommand,
     InstallArrangementCommand,
     InstallOutputCommand,
     InstallProbeCommand,
@@ -61,6 +64,8 @@ class RequestHistory:
                 self.open_rows.clear()
             case MakeRowsCommand():
                 self.open_rows.append(InsertedRows(ALL_RANKS, command, ()))
+            case ChangeLimitsCommand(name, limits):
+                self.structure = [with_limits(past, name, limits) for past in self.structure]
             case ReleaseOutputCommand(name):
                 self._remove(lambda past: isinstance(past, InstallOutputCommand) and past.name == name)
             case ReleaseProbeCommand(number):
@@ -95,6 +100,13 @@ class RequestHistory:
         about = (CreateInputCommand, CloseInputCommand, ArrangeInputCommand)
         self._remove(lambda past: isinstance(past, about) and past.name == name)
         self.open_rows = [inserted for inserted in self.open_rows if inserted.command.name != name]
+
+
+def with_limits(command: Command[None], output: str, limits: AdmittedLimits) -> Command[None]:
+    """Return a command with other limits if it installs an output of this name; otherwise the command itself."""
+    if isinstance(command, InstallOutputCommand) and command.name == output:
+        return replace(command, limits=limits)
+    return command
 
 
 def arrangement_of(command: Command[Any]) -> int | None:

@@ -383,7 +383,8 @@ class Service:
         for interest in self._registry.of_owner(owner):
             self.uninterest(interest)
         self.sql.drop_owner(owner)
-        self._usage.pop(("session", owner), None)
+        if ("session", owner) in self._usage:
+            self.guard.end_group(self._usage.pop(("session", owner)))
 
     # One-shot queries
 
@@ -427,3 +428,5 @@ class Service:
             self.uninterest(interest)
         while self._logs:
             self._logs.pop().close()
+        while self._usage:
+            self.guard.end_group(self._usage.popitem()[1])

@@ -17,10 +17,11 @@ from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_installer import EmbeddedInstaller
 from kpg.api.embedded_output import EmbeddedOutput, EmbeddedProbe
 from kpg.api.loop_arrangement import LoopArrangement
+from kpg.cluster.cluster_arrangement import ClusterArrangement, ClusterProbe
 from kpg.cluster.cluster_database import ClusterDatabase
 from kpg.cluster.cluster_input import ClusterInput
 from kpg.cluster.cluster_installer import ClusterInstaller
-from kpg.cluster.cluster_output import ClusterArrangement, ClusterOutput, ClusterProbe
+from kpg.cluster.cluster_output import ClusterOutput
 
 IMPLEMENTATIONS: dict[type, tuple[type, ...]] = {
     Database: (EmbeddedDatabase, ClusterDatabase),

@@ -1,6 +1,8 @@
 """Limits of single queries: what exceeds one is refused or stopped alone, and says how to raise the limit."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
 
 import pytest
 
@@ -155,56 +157,89 @@ def test_wrong_limits_are_refused(service: Service, limits: dict[str, int], erro
         service.interest("big", limits=limits)
 
 
+ON_WORKERS = pytest.mark.parametrize("workers", [1, 2, 3])  # three work in slices
+
+
+@ON_WORKERS
 @pytest.mark.parametrize("kind", ["session", "tenant"])
-def test_the_queries_of_a_session_or_tenant_are_limited_together(kind: str) -> None:
+def test_the_queries_of_a_session_or_tenant_are_limited_together(
+    service_on: ServiceOn, workers: int, kind: str
+) -> None:
+    """On several workers, on each of them."""
     limits = Limits(**{kind: GroupLimits(kept_rows=25_000)})  # type: ignore[arg-type]
-    service = Service(kpg.open(), limits=limits)
-    service.create_relation("n", {"x": int})
-    service.grant("n", "*", "read")
-    service.put("n", [(row,) for row in range(10_000)])
-    with service.grants.acting_as("acme"):
-        service.register(" ".join(f"acme_{number}(x, y) :- n(x), y = x * 2." for number in range(9)))
-        interests = []
-        with pytest.raises(OverLimit, match=f"the queries of this {kind} keep") as raised:
-            for number in range(9):
-                owner = "one" if kind == "session" else number
-                interests.append(service.interest(f"acme_{number}", owner=owner, sharing="nothing"))
-                interests[-1].take()
-        assert f"--max-{kind}-kept-rows" in str(raised.value.hint)
-        with service.grants.acting_as("globex"):
-            calm = service.interest("n", owner="other")
-            assert len(calm.take()) == 10_000
-        for interest in interests:
-            service.uninterest(interest)
-        again = service.interest("acme_8", owner="one", sharing="nothing")  # what was released does not count
-        assert len(again.take()) == 10_000
-    service.db.close()
+    rows = 10_000 * workers
+    with service_on(workers, limits=limits) as service:
+        service.create_relation("n", {"x": int})
+        service.grant("n", "*", "read")
+        service.put("n", [(row,) for row in range(rows)])
+        with service.grants.acting_as("acme"):
+            service.register(" ".join(f"acme_{number}(x, y) :- n(x), y = x * 2." for number in range(9)))
+            interests = []
+            with pytest.raises(OverLimit, match=f"the queries of this {kind} keep") as raised:
+                for number in range(9):
+                    owner = "one" if kind == "session" else number
+                    interests.append(service.interest(f"acme_{number}", owner=owner, sharing="nothing"))
+                    interests[-1].take()
+            assert len(interests) > 1
+            assert f"--max-{kind}-kept-rows" in str(raised.value.hint)
+            with service.grants.acting_as("globex"):
+                calm = service.interest("n", owner="other")
+                assert len(calm.take()) == rows
+            for interest in interests:
+                service.uninterest(interest)
+            again = service.interest("acme_8", owner="one", sharing="nothing")  # what was released does not count
+            assert len(again.take()) == rows
 
 
+@ON_WORKERS
 @pytest.mark.parametrize(
     ("limit", "what"),
     [
-        ({"step_rows": 100_000}, "produce .* rows for one time"),
+        ({"step_rows": 50_000}, "produce .* rows for one time"),
         ({"first_seconds": 0.001}, "take .* seconds of CPU time for one time"),
     ],
 )
-def test_the_work_of_a_session_is_limited_together(limit: dict[str, float], what: str) -> None:
-    service = Service(kpg.open(), limits=Limits(session=GroupLimits(**limit)))  # type: ignore[arg-type]
-    for name in ("n", "m"):
-        service.create_relation(name, {"x": int})
-        service.put(name, [(row,) for row in range(2_000)])
-    for ask in (
-        lambda: service.query("p(x, y) :- n(x), m(y).", language="datalog", owner="one"),
-        lambda: service.execute_sql("SELECT n.x FROM n, m WHERE (n.x + m.x) % 5 > 0", owner="one"),
-    ):
-        with pytest.raises(OverLimit, match=f"the queries of this session {what}") as raised:
-            ask()
-        (name,) = limit
-        assert f"--max-session-{name.replace('_', '-')}" in str(raised.value.hint)
-    assert service.query("p(x, y) :- n(x), m(y).", language="datalog").num_rows == 4_000_000
-    group = service._usage["session", "one"]
-    assert group.step_rows == 0 and group.kept_rows == 0 and abs(group.first_seconds) < 1e-6
-    service.db.close()
+def test_the_work_of_a_session_is_limited_together(
+    service_on: ServiceOn, workers: int, limit: dict[str, float], what: str
+) -> None:
+    limits = Limits(session=GroupLimits(**limit))  # type: ignore[arg-type]
+    with service_on(workers, limits=limits) as service:
+        for name in ("n", "m"):
+            service.create_relation(name, {"x": int})
+            service.put(name, [(row,) for row in range(2_000)])
+        for ask in (
+            lambda: service.query("p(x, y) :- n(x), m(y).", language="datalog", owner="one"),
+            lambda: service.execute_sql("SELECT n.x FROM n, m WHERE (n.x + m.x) % 5 > 0", owner="one"),
+        ):
+            with pytest.raises(OverLimit, match=f"the queries of this session {what}") as raised:
+                ask()
+            (name,) = limit
+            assert f"--max-session-{name.replace('_', '-')}" in str(raised.value.hint)
+        assert service.query("p(x, y) :- n(x), m(y), x < 500.", language="datalog").num_rows == 1_000_000
+        for group in groups_of(service):
+            assert group["step_rows"] == 0 and group["kept_rows"] == 0 and abs(group["first_seconds"]) < 1e-6
+        service.drop_owner("one")
+        assert workers == 1 or not groups_of(service)
+
+
+def groups_of(service: Service) -> list[dict[str, Any]]:
+    """What the queries of sessions and tenants use, on each worker."""
+    if service.db.is_single_worker:
+        return [asdict(group) for group in service._usage.values()]
+    workers = service.db.describe()["workers"]
+    return [group for worker in workers for group in worker["usage_groups"]]
+
+
+@pytest.mark.parametrize(("workers", "tenants"), [(1, 20), (2, 20)])
+def test_a_dataflow_that_tenants_share_counts_for_none_of_their_sessions(
+    service_on: ServiceOn, workers: int, tenants: int
+) -> None:
+    with service_on(workers, limits=Limits(session=GroupLimits(kept_rows=1_000))) as service:
+        service.create_relation("e", {"x": int, "y": int})
+        service.put("e", [(row % tenants, row) for row in range(5_000)])
+        service.register("r(x, y) :- e(x, y), y > 0.")
+        interests = [service.interest("r", arguments={"x": x}, owner=x) for x in range(tenants)]
+        assert sum(len(interest.take()) for interest in interests) == 4_999
 
 
 def test_the_share_of_cpu_time_of_a_session_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from kpg.api.database_description import describe_database
 from kpg.api.symbol_usage import symbols_in_use
+from kpg.api.usage_groups import UsageGroup
 from kpg.cluster.rank_commands.inspection_commands import (
     CallCommand,
     DescribeCommand,
@@ -23,8 +24,20 @@ from kpg.plan.plan_values import function_of_name
 
 @HANDLERS.handles(DescribeCommand)
 def describe(rank: RankGeneration, command: DescribeCommand, blocks: Blocks) -> Any:
-    """Describe the db."""
-    return describe_database(rank.db)
+    """Describe the db, and what sessions and tenants use on this rank."""
+    return {**describe_database(rank.db), "usage_groups": [use_of(group) for group in rank.groups.values()]}
+
+
+def use_of(group: UsageGroup) -> dict[str, Any]:
+    """Return what the queries of a session or tenant use."""
+    return {
+        "kind": group.kind,
+        "kept_rows": group.kept_rows,
+        "kept_bytes": group.kept_bytes,
+        "step_rows": group.step_rows,
+        "first_seconds": group.first_seconds,
+        "seconds": group.seconds,
+    }
 
 
 @HANDLERS.handles(ExplainCommand)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from kpg.api.embedded_arrangement import wanted_keys
 from kpg.api.embedded_installer import arrangement_source
+from kpg.api.usage_guard import LimitedUsage
 from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.query_commands import (
+    ChangeLimitsCommand,
     DiscardChangesCommand,
+    EndGroupCommand,
     IndexedRowsCommand,
     InstallArrangementCommand,
     InstallOutputCommand,
@@ -19,12 +22,10 @@ from kpg.cluster.rank_commands.query_commands import (
     ReleaseOutputCommand,
     ReleaseProbeCommand,
     ScanCommand,
-    ShareLimitsCommand,
     SnapshotCommand,
     TakeChangesCommand,
-    TakeLimitsCommand,
 )
-from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration, rank_limits
 from kpg.cluster.rank_reports import index_key
 from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
 from kpg.cluster.shard_blocks import shard_block
@@ -38,6 +39,8 @@ def install_output(rank: RankGeneration, command: InstallOutputCommand, blocks: 
     node = plan_document.read(command.plan, rank)
     with rank.limited(command.limits):
         output = rank.outputs[command.name] = rank.db.installer.output(node, command.name, command.keep)
+    if command.limits is not None:
+        output.share_limits(command.limits.tenants)
     rank.reports.add_output(output)
 
 
@@ -163,15 +166,18 @@ def keep_times(rank: RankGeneration, command: KeepTimesCommand, blocks: Blocks) 
         rank.outputs[command.name].keep_times_apart()
 
 
-@HANDLERS.handles(ShareLimitsCommand)
-def share_limits(rank: RankGeneration, command: ShareLimitsCommand, blocks: Blocks) -> None:
-    """Multiply the limits of an output by its tenants."""
+@HANDLERS.handles(ChangeLimitsCommand)
+def change_limits(rank: RankGeneration, command: ChangeLimitsCommand, blocks: Blocks) -> None:
+    """Change the limits of an output. It may leave its groups, but join no others."""
     if command.name in rank.outputs:
-        rank.outputs[command.name].share_limits(command.tenants)
+        usage = rank.outputs[command.name].dataflow.usage
+        if isinstance(usage, LimitedUsage):
+            usage.limits, usage.tenants = rank_limits(command.limits.query), max(1, command.limits.tenants)
+            if not command.limits.groups:
+                usage.leave_groups()
 
 
-@HANDLERS.handles(TakeLimitsCommand)
-def take_limits(rank: RankGeneration, command: TakeLimitsCommand, blocks: Blocks) -> None:
-    """Copy the limits of an output that failed."""
-    if command.name in rank.outputs and command.other in rank.outputs:
-        rank.outputs[command.name].take_limits(rank.outputs[command.other])
+@HANDLERS.handles(EndGroupCommand)
+def end_group(rank: RankGeneration, command: EndGroupCommand, blocks: Blocks) -> None:
+    """Forget a group."""
+    rank.groups.pop(command.number, None)

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from kpg.api.query_limits import QueryLimits
+from kpg.api.usage_groups import GroupLimits
 from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, FrontierSpec, StructuralCommand, TimeSpec
 from kpg.protocol.definitions import message
 from kpg.protocol.parts import FailureSpec
 from kpg.protocol.strict_decoder import TrustedJson
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedGroup:
+    """A session or tenant whose queries are limited together, on each rank."""
+
+    number: int
+    kind: str
+    limits: GroupLimits
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedLimits:
+    """The limits of a query on each rank."""
+
+    query: QueryLimits
+    groups: tuple[NumberedGroup, ...] = ()  # that its use counts for
+    tenants: int = 1  # that share the query, and add their limits
 
 
 @message("output", COMMANDS)
@@ -18,7 +38,7 @@ class InstallOutputCommand(StructuralCommand):
     name: str
     plan: TrustedJson
     keep: bool
-    limits: QueryLimits | None = None  # of the query, on each rank
+    limits: AdmittedLimits | None = None
 
 
 @message("arrangement", COMMANDS)
@@ -30,7 +50,7 @@ class InstallArrangementCommand(StructuralCommand):
     keys: tuple[str, ...]
     of: str | None
     plan: TrustedJson
-    limits: QueryLimits | None = None  # of the query, on each rank
+    limits: AdmittedLimits | None = None
 
 
 @message("probe", COMMANDS)
@@ -142,17 +162,16 @@ class KeepTimesCommand(Command[None]):
     name: str
 
 
-@message("share_limits", COMMANDS)
-class ShareLimitsCommand(Command[None]):
-    """Let an output use as much as `tenants` queries together, because that many share it."""
+@message("change_limits", COMMANDS)
+class ChangeLimitsCommand(Command[None]):
+    """Let other limits hold for an output: other tenants share it, or it replaces one that failed."""
 
     name: str
-    tenants: int
+    limits: AdmittedLimits
 
 
-@message("take_limits", COMMANDS)
-class TakeLimitsCommand(Command[None]):
-    """Let the limits of another output hold for one that replaces it."""
+@message("end_group", COMMANDS)
+class EndGroupCommand(Command[None]):
+    """Forget what the queries of a session used: it has ended, with all of them."""
 
-    name: str
-    other: str
+    number: int

@@ -1,0 +1,31 @@
+"""A db whose answers complete times one after the other: what dbs of one worker and of several have in common."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from kpg.api.completion import Completion
+from kpg.api.contracts import Database
+
+
+class CompletingDatabase(Database):
+    """A db that knows how far its answers are complete."""
+
+    completion: Completion[Any]
+
+    @property
+    def answers_lag(self) -> bool:
+        return self.completion.requests is not None
+
+    @property
+    def has_work(self) -> bool:
+        return self.completion.has_work
+
+    def uninterrupted(self) -> AbstractContextManager[None]:
+        requests = self.completion.requests
+        return nullcontext() if requests is None else requests.uninterrupted()
+
+    def wait_for_future(self, future: Future[Any]) -> None:
+        self.completion.wait_for_future(future)

@@ -1,0 +1,89 @@
+"""Reads of a db on several workers: a command to all, whose shards are put together here.
+
+    a read  =  the sum of the shards
+
+A row is on one worker only, the owner of its key, so that shards are concatenated and need no merging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from kpg.algebra.order import Time
+from kpg.api.trace_reads import rows_table
+from kpg.cluster.cluster_completion import ReportedAnswer
+from kpg.cluster.cluster_output import ClusterOutput
+from kpg.cluster.rank_commands.query_commands import IndexedRowsCommand, LookupCommand, ScanCommand, SnapshotCommand
+from kpg.cluster.request_frames import RowBlock, symbolic_lanes
+from kpg.columns.table_rows import encode
+from kpg.columns.updates import Updates, concatenate, constant, spread
+
+if TYPE_CHECKING:
+    from kpg.cluster.cluster_database import ClusterDatabase
+    from kpg.cluster.cluster_input import ClusterInput
+
+
+class ClusterReads:
+    """Reads rows of answers, indexes and inputs from all workers."""
+
+    def __init__(self, db: ClusterDatabase) -> None:
+        self.db = db
+
+    def rows(
+        self,
+        command: SnapshotCommand | LookupCommand | ScanCommand,
+        answer: ReportedAnswer,
+        as_of: Any,
+        blocks: Sequence[RowBlock] = (),
+    ) -> Updates:
+        """Return rows of an answer as of a time."""
+        time = self._time_to_read(answer, as_of)
+        return all_rows([reply.blocks[0] for reply in self.db.ask(replace(command, as_of=time), blocks)])
+
+    def _time_to_read(self, answer: ReportedAnswer | None, as_of: Any) -> Time | None:
+        """Return the time to read an answer at, or an input if there is none; wait until it is complete.
+
+        None is the last complete time, which all workers know if answers do not lag.
+        """
+        db, time = self.db, None if as_of is None else self.db.as_time(as_of)
+        if not db.completion.lags or db.config.coordinates != 1 or db.epoch <= 0:
+            return time
+        if answer is None:
+            return (db.epoch - 1,) if time is None else time
+        if time is None:
+            return (db.completion.newest(answer),)
+        if time[0] < db.epoch:
+            db.completion.wait_for(answer, time[0])
+        return time
+
+    def indexed_rows(
+        self,
+        kind: Literal["input", "output"],
+        source: ClusterInput | ClusterOutput,
+        keys: tuple[str, ...],
+        rows: Any,
+        as_of: Any,
+    ) -> Callable[[], pa.Table] | None:
+        """Return a function that returns the rows of an input or output with some keys, if it has an index by them."""
+        db, key_schema = self.db, source.schema.select(keys)
+        encoded = Updates(encode(key_schema, rows, db.symbols), constant((0,)), constant((1,)))
+        time = self._time_to_read(source if isinstance(source, ClusterOutput) else None, as_of)
+        command = IndexedRowsCommand(kind, source.name, keys, time)
+        replies = db.ask(command, [RowBlock(encoded, symbolic_lanes(key_schema))])
+        if not replies[0].value:
+            return None
+        indexed = all_rows([reply.blocks[0] for reply in replies])
+        return partial(rows_table, db, source.name, source.schema, indexed.data, indexed.diffs[0])
+
+
+def all_rows(shards: list[Updates]) -> Updates:
+    """Concatenate the shards of a read, with a count for each row."""
+    counted = [Updates(shard.data, shard.times, spread(shard.diffs, len(shard))) for shard in shards]
+    rows = concatenate(counted)
+    return Updates(np.ascontiguousarray(rows.data), rows.times, spread(rows.diffs, len(rows)))
