@@ -25,6 +25,7 @@
         OverLimit           a limit of one user of a service
         TooManyRounds       the maximum number of rounds of a recursion
         Lagging             the number of epochs, or the memory, by which an answer may lag behind
+        Stopped             a query that an administrator stopped
         Overflow            the range of a number's type
       StorageError        a file cannot be used
         Corrupt             damaged, truncated, or of another kind
@@ -165,6 +166,10 @@ class Lagging(ResourceError):
     """An answer fell too far behind the clock."""
 
 
+class Stopped(ResourceError):
+    """A query was stopped by an administrator."""
+
+
 class Overflow(ResourceError):
     """A number left the range of its type."""
 
@@ -239,6 +244,7 @@ WIRE_NAMES: dict[str, type[KpgError]] = {
     "OverLimit": OverLimit,
     "TooManyRounds": TooManyRounds,
     "Lagging": Lagging,
+    "Stopped": Stopped,
     "Overflow": Overflow,
     "StorageError": StorageError,
     "Corrupt": Corrupt,

@@ -31,8 +31,9 @@ def test_wire_names_are_those_of_the_first_release():
         "KpgError", "ProgramError", "ParseError", "UndefinedName", "TypeMismatch", "BadPlan", "UnsafeRule",
         "NotStratified", "NameTaken", "NotSupported", "InputError", "SchemaMismatch", "TimeTooEarly", "TimeNotReached",
         "Closed", "InUse", "InsertOnly", "ConstraintViolation", "TransactionConflict", "DataError", "ResourceError",
-        "OverBudget", "OverLimit", "TooManyRounds", "Lagging", "Overflow", "StorageError", "Corrupt", "Unavailable",
-        "ClusterError", "WorkerLost", "Unreachable", "NotAuthorised", "ProtocolError", "WrongThread", "WrongAnswer",
+        "OverBudget", "OverLimit", "TooManyRounds", "Lagging", "Stopped", "Overflow", "StorageError", "Corrupt",
+        "Unavailable", "ClusterError", "WorkerLost", "Unreachable", "NotAuthorised", "ProtocolError", "WrongThread",
+        "WrongAnswer",
     ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ frontiers. It changes nothing; its cost is one visit of every operator.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,7 @@ class ArrangementInfo:
     rows: int
     batches: int
     nbytes: int
+    published_rows: int  # updates that it has received so far
     since: Frontier
     upper: Frontier
     shared_by: tuple[str, ...]
@@ -95,6 +97,7 @@ def index_of(
         rows=sum(map(len, batches)),
         batches=len(batches),
         nbytes=sum(batch.nbytes for batch in batches),
+        published_rows=publisher.published_rows,
         since=spine.since,
         upper=publisher.output_frontier(),  # the upper of the last batch may be long past
         shared_by=tuple(dataflow.name for dataflow in importers(publisher)),
@@ -167,6 +170,16 @@ def spent_in(db: EmbeddedDatabase, dataflow: Dataflow) -> dict[str, Any]:
     return {"seconds": seconds, "steps": steps}
 
 
+def used_by(dataflow: Dataflow) -> dict[str, Any]:
+    """Return the CPU time of a dataflow, and the state that it keeps; both are 0 if the db has no guard."""
+    usage = dataflow.usage
+    return {
+        "cpu_seconds": sum(operator.cpu_seconds for operator in dataflow.operators),
+        "kept_rows": 0 if usage is None else usage.kept_rows,
+        "kept_bytes": 0 if usage is None else usage.kept_bytes,
+    }
+
+
 def describe_database(db: EmbeddedDatabase) -> dict[str, Any]:
     """Return inputs, outputs, dataflows, arrangements, symbols and memory as values that JSON can hold."""
     arrangements = indexes(db)
@@ -176,6 +189,7 @@ def describe_database(db: EmbeddedDatabase) -> dict[str, Any]:
         "complete": None if db.sealed is None else plain(db.sealed),
         "storage": None if db.durable is None else db.durable.storage.describe(),
         "steps": db.worker.steps,
+        "process": os.getpid(),
         "inputs": [
             {
                 "name": source.name,
@@ -193,6 +207,7 @@ def describe_database(db: EmbeddedDatabase) -> dict[str, Any]:
                 "state": state_of(dataflow),
                 "lag_epochs": lag_of(dataflow).epochs,
                 "pinned_bytes": lag_of(dataflow).pinned_bytes,
+                **used_by(dataflow),
                 **spent_in(db, dataflow),
             }
             for _, dataflow in sorted(db.worker.dataflows.items())
@@ -218,6 +233,7 @@ def describe_index(index: ArrangementInfo) -> dict[str, Any]:
         "rows": index.rows,
         "batches": index.batches,
         "bytes": index.nbytes,
+        "published_rows": index.published_rows,
         "since": plain(index.since),
         "upper": plain(index.upper),
         "shared_by": list(index.shared_by),

@@ -1,8 +1,9 @@
 """Enforce the limits of queries on one worker: a dataflow that uses too much is stopped.
 
 The worker calls the guard after each step, and operators call it in the middle of long steps
-(kpg/columns/memory_budget.py). It charges the CPU time since the last call to the dataflow that is running. If that
-dataflow exceeds a limit, the guard raises OverLimit, and the worker drops this dataflow only, here and on its peers.
+(kpg/columns/memory_budget.py). It charges the CPU time since the last call to the operator that is running and to its
+dataflow. If that exceeds a limit, the guard raises OverLimit, and the worker drops this dataflow only, here and on its
+peers.
 Cost: about a microsecond for each call, and every MEASURE_SECONDS of a dataflow's time a walk over the batches that it
 keeps.
 """
@@ -111,9 +112,11 @@ class UsageGuard(QueryAdmission):
         now = thread_time()
         elapsed, self._charged = now - self._charged, now
         operator = self._worker.current
-        if operator is not None and isinstance(operator.dataflow.usage, LimitedUsage):
-            operator.dataflow.usage.charge(elapsed)
-            check_usage(operator, operator.dataflow.usage)
+        if operator is not None:
+            operator.cpu_seconds += elapsed
+            if isinstance(operator.dataflow.usage, LimitedUsage):
+                operator.dataflow.usage.charge(elapsed)
+                check_usage(operator, operator.dataflow.usage)
         if self._before is not None:
             self._before(more)
 

@@ -3,7 +3,7 @@
     requests.start(function, session)    call a function; return when it has ended or waits
     requests.wait(condition)             called in it: return when the condition holds, or no work is left
     requests.resume(idle)                continue the requests whose condition holds; all, if the worker is idle
-    requests.cancel(session, error)      raise an error in all waiting requests of a session
+    requests.cancel(session, error)      raise an error in all waiting requests of a session that ends
 
 Each request has a stack of its own (a greenlet) on the same thread, so its code is a plain sequence of calls. State may
 have changed after a wait. A function that must see no change between its calls is started with `interruptible=False`:
@@ -149,8 +149,12 @@ class WaitingRequests:
                 self._waiting.append(request)
 
     def cancel(self, session: Hashable, error: KpgError) -> None:
-        """Raise an error in all waiting requests of a session."""
+        """Raise an error in all waiting requests of a session that ends."""
         self._writes.pop(session, None)
+        self.stop(session, error)
+
+    def stop(self, session: Hashable, error: KpgError) -> None:
+        """Raise an error in all waiting requests of a session that continues."""
         self._cancel([request for request in self._waiting if request.session == session], error)
 
     def cancel_all(self, error: KpgError) -> None:

@@ -281,6 +281,16 @@ def catalog() -> Call[tuple[parts.RelationSpec, ...]]:
     return Call(requests.CatalogRequest, lambda answers: answers[-1].relations, repeatable=True)
 
 
+def inspect(table: str, name: str | None = None) -> Call[pa.Table]:
+    """Return the state of the server as a table; docs/protocol.md lists the tables."""
+    return Call(lambda id: requests.InspectRequest(id, table, name), joined_pages, repeatable=True)
+
+
+def stop(number: int | None = None, *, session: int | None = None) -> Call[int | None]:
+    """Stop the query of an interest, or the requests that a session waits for; for admins."""
+    return Call(lambda id: requests.StopRequest(id, number, session), time_of)
+
+
 def observe(attributes: Sequence[str] | None = None, *, every: float = 0.0) -> Call[tuple[str, ...]]:
     """Offer the engine's events as attributes; return the new ones. Needs the role admin."""
     wanted = None if attributes is None else tuple(attributes)

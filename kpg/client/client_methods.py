@@ -33,6 +33,8 @@ class ConnectionMethods:
     sql = asks(calls.sql)
     explain = asks(calls.explain)
     catalog = asks(calls.catalog)
+    inspect = asks(calls.inspect)
+    stop = asks(calls.stop)
     observe = asks(calls.observe)
     advance = asks(calls.advance)
     close_input = asks(calls.close_input)

@@ -23,7 +23,8 @@
  * @typedef {{ upto: number, changes: Change[], reset: boolean, failed: KpgError | null }} Step
  * @typedef {{ columns: Column[], rows: Row[], time: number | null, cut: boolean, tag: string | null }} Result
  * @typedef {{ relation: string, rows: Row[], diff?: number }} Block
- * @typedef {{ token?: string, timeout?: number, reconnect?: number, WebSocket?: any }} ConnectOptions
+ * @typedef {{ token?: string, timeout?: number, reconnect?: number, WebSocket?: any,
+ *             onState?: (state: "open" | "lost" | "closed") => void }} ConnectOptions
  * @typedef {{ arguments?: Record<string, Value> | Record<string, Value>[], credit?: number, granularity?: number,
  *             sharing?: string, limits?: Record<string, number | null> }} InterestOptions
  * @typedef {{ language?: string, arguments?: Record<string, Value> | Record<string, Value>[], asOf?: number,
@@ -350,6 +351,17 @@ export class Connection {
     return (await this._ask({ type: "explain", name }, true)).at(-1).text;
   }
 
+  /** The state of the server as a table. @param {string} table @param {string} [name] @returns {Promise<Result>} */
+  async inspect(table, name) {
+    return toResult(await this._ask({ type: "inspect", table, name }, true));
+  }
+
+  /** Stop the query of an interest, or the requests that a session waits for; for admins.
+   *  @param {{ number?: number, session?: number }} target */
+  async stop(target) {
+    await this._ask({ type: "stop", ...target }, false);
+  }
+
   /** @returns {Promise<{ name: string, role: string, columns: Column[] }[]>} */
   async catalog() {
     return (await this._ask({ type: "catalog" }, true)).at(-1).relations;
@@ -358,7 +370,7 @@ export class Connection {
   /** Follow a rule or relation. @param {string} name @param {InterestOptions} [options] @returns {Promise<Subscription>} */
   async interest(name, options = {}) {
     const { arguments: given, credit = 8, ...rest } = options;
-    const key = this._options.reconnect > 0 ? crypto.randomUUID() : undefined;
+    const key = this._options.reconnect > 0 ? randomKey() : undefined;
     const request = { type: "interest", name, arguments: encodeArguments(given), credit, key, ...rest };
     /** @type {Subscription | undefined} */
     let subscription;
@@ -465,6 +477,7 @@ export class Connection {
       clearTimeout(timer);
     }
     this._isOpen = true;
+    this._options.onState?.("open");
     for (const [subscription, credit] of this._readMeanwhile) { // after the request that said how many were unread
       const { _interest: interest, _received: step } = subscription;
       if (!subscription.ended) this._send({ type: "ack", interest, credit, step });
@@ -473,6 +486,7 @@ export class Connection {
     socket.onclose = (/** @type {any} */ event) => {
       this._lose();
       if (this._end) return;
+      this._options.onState?.("lost");
       const error = unreachable(`cannot reach ${this.url}`, event.reason || `The connection ended (${event.code}).`);
       if (this._options.reconnect <= 0 || FINAL_CODES.has(event.code)) this._stop(error);
       else this._reconnect();
@@ -521,7 +535,10 @@ export class Connection {
 
   /** End for good. @param {KpgError} reason */
   _stop(reason) {
-    this._end ??= reason;
+    if (!this._end) {
+      this._end = reason;
+      this._options.onState?.("closed");
+    }
     for (const subscription of this._subscriptions) subscription._end(this._end);
     this._subscriptions.clear();
     this._wake();
@@ -532,6 +549,11 @@ export class Connection {
     this._whenOpen = [];
     for (const resume of waiting) resume();
   }
+}
+
+/** A secret of an interest; `crypto.randomUUID` exists on pages over TLS only. */
+function randomKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** @param {any[]} pages @returns {Result} */

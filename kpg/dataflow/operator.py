@@ -43,6 +43,7 @@ class Operator(ABC):
 
     waits_for_frontier = False
     schema: Schema | None = None  # of the rows it keeps; None if unknown
+    cpu_seconds = 0.0  # of its steps, if a guard measures them (kpg/api/usage_guard.py)
     relations: tuple[str, ...] = ()  # the relations of a program that it computes, or part of which it computes
 
     dataflow: Dataflow

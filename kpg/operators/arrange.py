@@ -59,6 +59,7 @@ class Publisher(Operator):
         super().__init__(name)
         self.spine = weakref.ref(spine)
         self.upper = spine.upper
+        self.published_rows = 0  # updates of all batches so far
         self.routes = KeyRoutes(spine.key_lanes)
         self._unrouted: list[Operator] = []  # the importers that are fed every batch
 
@@ -91,6 +92,7 @@ class Publisher(Operator):
     def publish(self, batch: Batch, times: tuple[tuple[int, ...], ...]) -> None:
         """Send a new batch, feed it to importers, and insert it into the trace."""
         self.upper = batch.upper
+        self.published_rows += len(batch)
         if times:
             payload: Batches = (batch,)
             self.send(payload, times)

@@ -209,6 +209,26 @@ class CatalogRequest(Request):
     """List the relations and rules: `catalogued`."""
 
 
+@message("inspect", REQUESTS)
+class InspectRequest(Request):
+    """Ask for the state of the server as a table: `rows`. `name` is that of a dataflow, or of an arrangement."""
+
+    table: Name
+    name: Name | None = None
+
+
+@message("stop", REQUESTS)
+class StopRequest(Request):
+    """Stop the query of an interest, by its number, or the requests that a session waits for. Needs the role admin.
+
+    The session that it belongs to gets `ended`, or `error`, with the error `Stopped`.
+    """
+
+    needs_admin: ClassVar[bool] = True
+    number: Count | None = None
+    session: Count | None = None
+
+
 @message("observe", REQUESTS)
 class ObserveRequest(Request):
     """Offer the engine's events as attributes, all or some, written at most every `every` seconds. Needs role admin.

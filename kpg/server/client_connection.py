@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kpg.errors import Closed, KpgError, Lagging, OverLimit, TooManyRounds
+from kpg.errors import Closed, KpgError, Lagging, OverLimit, Stopped, TooManyRounds
 from kpg.protocol import replies, requests
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.table_messages import columns_of
@@ -32,7 +32,7 @@ from kpg.service import Service
 if TYPE_CHECKING:
     from kpg.server.hub import Hub
 
-PERMANENT_FAILURES: Final = (Lagging, OverLimit, TooManyRounds)  # an answer does not recover from these
+PERMANENT_FAILURES: Final = (Lagging, OverLimit, TooManyRounds, Stopped)  # an answer does not recover from these
 
 
 class ClientConnection:
@@ -89,14 +89,14 @@ class ClientConnection:
         """Queue steps of an interest as one group of messages; its budget counts them already."""
         number, nbytes = served.interest.id, sum(step.payload.nbytes for step in steps)
         self.session.mark_queued(number, len(steps))
-        self.hub.metrics.add("kpg_change_rows_total", sum(len(step.payload.times) for step in steps))
+        self.hub.metrics.add_change_rows(sum(len(step.payload.times) for step in steps))
         max_rows, began = self.hub.limits.message_rows, time.perf_counter()
         messages = itertools.chain.from_iterable(
             step.payload.messages(max_rows, step.number, served.is_reset(step)) for step in steps
         )
 
         def sent() -> None:
-            self.hub.metrics.add_seconds("kpg_change_seconds", time.perf_counter() - began)
+            self.hub.metrics.add_change(time.perf_counter() - began)
             self.finish_sending(nbytes)
             self.execute(self.session.mark_sent(number))
 

@@ -106,6 +106,10 @@ class EngineThread:
         """End the waiting requests of a session; called on the engine's thread."""
         self._requests.cancel(session, error or Closed("the client has disconnected"))
 
+    def stop_requests(self, session: Hashable, error: KpgError) -> None:
+        """Raise an error in the waiting requests of a session, which continues; called on the engine's thread."""
+        self._requests.stop(session, error)
+
     def take_when_changed(self, interest: Interest) -> None:
         """Take this interest's changes once, when there are any, and pass them to `deliver`."""
         self.run(lambda service: self._await(interest))

@@ -88,7 +88,7 @@ def parse_head(head: bytes) -> HttpRequest:
         if header is None:
             raise BadRequest(400, "a header is malformed")
         headers[header[1]] = header[2]
-    for name in ("Host", "Sec-Fetch-Site", "Upgrade", "Content-Length", "Authorization", "Last-Event-ID"):
+    for name in ("Host", "Origin", "Sec-Fetch-Site", "Upgrade", "Content-Length", "Authorization", "Last-Event-ID"):
         if len(headers.get_all(name)) > 1:
             raise BadRequest(400, "a header occurs twice")
     return HttpRequest(line[1], line[2], headers)

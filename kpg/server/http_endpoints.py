@@ -60,7 +60,7 @@ POSTED: Final[dict[str, type[requests.Request]]] = {
     for kind in (
         requests.TransactRequest, requests.QueryRequest, requests.SqlRequest, requests.CreateRelationRequest,
         requests.CreateAttributeRequest, requests.RegisterRequest, requests.UnregisterRequest, requests.ExplainRequest,
-        requests.CatalogRequest, requests.PingRequest,
+        requests.CatalogRequest, requests.PingRequest, requests.InspectRequest,
     )
 }  # fmt: skip
 READ: Final = ("/metrics", "/query", "/changes")  # with GET and a token
@@ -111,8 +111,8 @@ async def route(hub: Hub, request: HttpRequest) -> Response:
     if is_read and path not in READ:
         raise UndefinedName(
             f"no page is called {path[:100]!r}",
-            hint="The pages are /healthz, /readyz, /schema, /kpg.js, /metrics, /query, /changes, and / for WebSocket; "
-            f"with POST {', '.join(POSTED)}.",
+            hint="The pages are /healthz, /readyz, /schema, /kpg.js, /metrics, /query and /changes; "
+            f"with POST {', '.join(POSTED)}. The path for WebSocket is /.",
         )
     holder = authorise(hub, request.headers)
     if not is_read:

@@ -28,6 +28,7 @@ from kpg.server.request_handlers import RequestContext, RequestResult, handle_re
 from kpg.server.served_interests import ServedInterest, ServedInterests
 from kpg.server.server_log import log
 from kpg.server.server_metrics import ServerMetrics
+from kpg.server.server_tables import RunningRequests, ServerTables
 from kpg.server.session import Session
 from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import TokenHolder, Tokens
@@ -51,6 +52,8 @@ class Hub:
         self.tokens = tokens
         self.limits = limits
         self.metrics = ServerMetrics()
+        self.running = RunningRequests()
+        self.tables = ServerTables(self)
         self.clients: dict[int, ClientConnection] = {}  # by session number
         self.sql_sessions: set[int] = set()  # numbers of the connections of PostgreSQL's protocol
         self.shutdown = shutdown
@@ -158,13 +161,19 @@ class Hub:
         """Run a request on the engine; one with `as_of` waits until that time is complete."""
 
         def work(service: Service) -> RequestResult:
-            return handle_request(RequestContext(service, self.engine, owner, self.limits.rows, holder), request)
+            context = RequestContext(service, self.engine, owner, self.limits.rows, holder, self.tables)
+            return handle_request(context, request)
 
-        label = f"{owner}-{getattr(request, 'id', 0)}"
-        moment = getattr(request, "as_of", None)
+        number = getattr(request, "id", 0)
+        label, moment = f"{owner}-{number}", getattr(request, "as_of", None)
         if moment is None:
-            return self.engine.run(work, owner, label)
-        return self.engine.run_as_of(moment, self.limits.wait_seconds, work, owner, label)
+            future = self.engine.run(work, owner, label)
+        else:
+            future = self.engine.run_as_of(moment, self.limits.wait_seconds, work, owner, label)
+        text = getattr(request, "text", None) or getattr(request, "name", None) or ""
+        running = self.running.begin(owner, number, request.kind, text)
+        future.add_done_callback(lambda done: self.running.end(running))
+        return future
 
     async def prometheus_text(self) -> str:
         """Return the metrics of the server and the engine in Prometheus' text format."""

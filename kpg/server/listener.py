@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from websockets.datastructures import Headers
+
 from kpg.errors import InputError, Unavailable
 from kpg.protocol.message_codec import encode
 from kpg.server.client_connection import ClientConnection
@@ -35,7 +37,6 @@ from kpg.server.server_log import LOGGER
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
-    from websockets.datastructures import Headers
     from websockets.http11 import Request
     from websockets.http11 import Response as HttpResponse
 
@@ -45,6 +46,7 @@ PING_INTERVAL_SECONDS = 20.0
 PING_TIMEOUT_SECONDS = 60.0  # a busy client answers late; a dead one is dropped after this
 CLOSE_TIMEOUT_SECONDS = 2.0
 MAX_REASON_BYTES = 120  # a closing frame holds 123 bytes of text
+OTHER_SITES = "web pages of other sites may not connect"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SOCKETS = logging.getLogger("kpg.server.sockets")  # malformed handshakes are logged only if asked for
 
@@ -109,7 +111,6 @@ class Listener:
                 self.address.host,
                 self.address.port,
                 ssl=context,
-                origins=[None, *self.address.origins],  # type: ignore[list-item]
                 process_request=self._handshake,
                 create_connection=create_connection,
                 compression=None,
@@ -140,9 +141,9 @@ class Listener:
     def _handshake(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
         """Check a WebSocket handshake; return the refusal, if any."""
         headers = request.headers
-        if any(len(headers.get_all(name)) > 1 for name in ("Host", "Sec-Fetch-Site", "Upgrade")):
+        if any(len(headers.get_all(name)) > 1 for name in ("Host", "Origin", "Sec-Fetch-Site", "Upgrade")):
             return connection.respond(http.HTTPStatus.BAD_REQUEST, "a header occurs twice\n")
-        reason = self._refusal(headers)
+        reason = self._refusal(headers) or self._refused_origin(headers)
         if reason is not None:
             return connection.respond(http.HTTPStatus.FORBIDDEN, f"{reason}\n")
         if request.path.split("?")[0] != "/":
@@ -154,8 +155,16 @@ class Listener:
         if not self.hub.tokens.digests and not is_local(headers.get("Host", "")):
             return "without a token, only this machine may connect"
         if is_cross_site(headers.get("Sec-Fetch-Site")) and not self.address.origins:
-            return "web pages of other sites may not connect"
+            return OTHER_SITES
         return None
+
+    def _refused_origin(self, headers: Headers) -> str | None:
+        """Return why a web page may not connect, if so: only the console and pages of allowed origins may."""
+        origin, host = headers.get("Origin"), headers.get("Host", "")
+        if origin is None or origin in self.address.origins:
+            return None
+        own = (f"http://{host}", f"https://{host}")  # TLS may end at a proxy
+        return None if host and origin in own else OTHER_SITES
 
     async def _serve_http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one HTTP request until it is answered or its client disconnects."""
@@ -200,10 +209,11 @@ class Listener:
 
     async def _respond(self, request: HttpRequest, reader: asyncio.StreamReader) -> Response | None:
         """Return the response to a request; None if its client disconnects before."""
-        reason = self._refusal(request.headers)
-        origin = request.headers.get("Origin")
-        if reason is None and origin is not None and origin not in self.address.origins:
-            reason = "web pages of other sites may not connect"
+        is_navigation = request.method == "GET" and request.target == "/"  # a link of another site to the console
+        headers = Headers(request.headers)
+        if is_navigation and headers.get("Sec-Fetch-Mode") == "navigate":
+            del headers["Sec-Fetch-Site"]
+        reason = self._refusal(headers) or self._refused_origin(headers)
         if reason is not None:
             raise BadRequest(http.HTTPStatus.FORBIDDEN, reason)
         responding = asyncio.ensure_future(respond(self.hub, request))

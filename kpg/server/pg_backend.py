@@ -70,7 +70,8 @@ class PgBackend:
         began = time.perf_counter()
         outcome = "ok"
         try:
-            return await asyncio.wrap_future(self._hub.engine.run(acting(holder, work), number))
+            with self._hub.running.during(number, "pg"):
+                return await asyncio.wrap_future(self._hub.engine.run(acting(holder, work), number))
         except Exception as error:
             outcome = type(error).__name__
             raise

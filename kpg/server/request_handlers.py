@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kpg.errors import InputError, NotAuthorised, SchemaMismatch, UndefinedName
+from kpg.errors import InputError, NotAuthorised, SchemaMismatch, Stopped, UndefinedName
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.value_expressions import column_type
 from kpg.server.change_payload import ChangePayload, QueryRows
@@ -23,6 +23,7 @@ from kpg.service.relation_declarations import is_attribute
 
 if TYPE_CHECKING:
     from kpg.server.engine_thread import EngineThread
+    from kpg.server.server_tables import ServerTables
     from kpg.server.tokens import TokenHolder
 
 USER_FACTOR = 100  # by which the request of a user may raise a limit of its query
@@ -37,6 +38,7 @@ class RequestContext:
     owner: int  # the session; 0 for HTTP
     max_rows: int  # of an answer to a query
     holder: TokenHolder
+    tables: ServerTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +277,30 @@ def list_relations(context: RequestContext, request: requests.CatalogRequest) ->
 def relation_role(name: str, rules: set[str]) -> Any:
     """Return whether a name is that of a rule, an attribute or a relation."""
     return "rule" if name in rules else "attribute" if is_attribute(name) else "relation"
+
+
+@handles(requests.InspectRequest)
+def inspect(context: RequestContext, request: requests.InspectRequest) -> QueryRows:
+    """Return the state of the server as a table."""
+    service, tables = context.service, context.tables
+    if tables.has(request.table):
+        table = tables.table(request.table, request.name, context.holder.tenant)
+    else:
+        table = service.inspect(request.table, request.name)
+    return QueryRows(table.slice(0, context.max_rows), service.time - 1, table.num_rows > context.max_rows)
+
+
+@handles(requests.StopRequest)
+def stop(context: RequestContext, request: requests.StopRequest) -> replies.DoneReply:
+    """Stop the query of an interest, or the requests that a session waits for."""
+    if (request.number is None) == (request.session is None):
+        raise InputError("either number or session must be given", hint="A number is that of an interest.")
+    if request.number is not None:
+        context.service.stop(request.number)
+    else:
+        error = Stopped("the request was stopped", hint="Ask the administrator of the server.")
+        context.engine.stop_requests(request.session, error)
+    return replies.DoneReply(request.id, last_time(context.service))
 
 
 @handles(requests.ObserveRequest)

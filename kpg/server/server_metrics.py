@@ -7,13 +7,12 @@ metrics of the engine.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from itertools import accumulate
-from typing import Final
+from collections.abc import Mapping
 
 from kpg.observe.metrics import Labels, Metric, MetricFamily
+from kpg.server.duration_histogram import DurationHistogram
+from kpg.server.throughput_history import ThroughputHistory
 
 SERVER_FAMILIES: dict[str, MetricFamily] = {
     "kpg_sessions": MetricFamily("gauge", "Connected clients."),
@@ -35,36 +34,13 @@ SERVER_FAMILIES: dict[str, MetricFamily] = {
 }
 
 
-BUCKET_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-
-
-class Histogram:
-    """Durations, counted in buckets."""
-
-    def __init__(self) -> None:
-        self._counts = [0] * (len(BUCKET_SECONDS) + 1)  # the last bucket has no bound
-        self._sum = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Count a duration."""
-        self._counts[bisect_left(BUCKET_SECONDS, seconds)] += 1
-        self._sum += seconds
-
-    def samples(self, name: str, labels: Labels) -> Iterator[tuple[str, Labels, float]]:
-        """Yield the samples that Prometheus expects: the count up to each bound, the sum, and the count of all."""
-        bounds = [*map(str, BUCKET_SECONDS), "+Inf"]
-        for bound, count in zip(bounds, accumulate(self._counts), strict=True):
-            yield f"{name}_bucket", (*labels, ("le", bound)), count
-        yield f"{name}_count", labels, sum(self._counts)
-        yield f"{name}_sum", labels, self._sum
-
-
 class ServerMetrics:
     """Counters and histograms by name and labels."""
 
     def __init__(self) -> None:
         self._counters: defaultdict[tuple[str, Labels], float] = defaultdict(float)
-        self._histograms: defaultdict[tuple[str, Labels], Histogram] = defaultdict(Histogram)
+        self._histograms: defaultdict[tuple[str, Labels], DurationHistogram] = defaultdict(DurationHistogram)
+        self.history = ThroughputHistory()
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         """Increase a counter."""
@@ -78,6 +54,18 @@ class ServerMetrics:
         """Count a finished request and its duration."""
         self.add("kpg_requests_total", type=kind, outcome=outcome)
         self.add_seconds("kpg_request_seconds", seconds, type=kind)
+        if kind != "inspect":  # a console does not see its own questions
+            self.history.add_request(seconds, outcome != "ok")
+
+    def add_change_rows(self, rows: int) -> None:
+        """Count rows of changes that are sent."""
+        self.add("kpg_change_rows_total", rows)
+        self.history.add_change_rows(rows)
+
+    def add_change(self, seconds: float) -> None:
+        """Count a step of changes that was sent, and the time since the engine had it."""
+        self.add_seconds("kpg_change_seconds", seconds)
+        self.history.add_change(seconds)
 
     def snapshot(self, gauges: Mapping[str, float]) -> list[Metric]:
         """Return all counters, histograms and the given gauges, grouped by name."""

@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.api.usage_groups import UsageGroup
-from kpg.errors import InUse, NameTaken, NotAuthorised, ProgramError, TimeTooEarly
+from kpg.errors import InUse, NameTaken, NotAuthorised, ProgramError, Stopped, TimeTooEarly, UndefinedName
 from kpg.observe.attributes import ATTRIBUTES, resolve_attributes
 from kpg.observe.event_log import EventLog
 from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
 from kpg.service.base_relations import Catalog, Change
 from kpg.service.grants import Grants
+from kpg.service.inspection import Inspector
 from kpg.service.interests import InterestOptions, InterestRegistry
 from kpg.service.languages import RuleText, check_functors, read_rules
 from kpg.service.limits import Limits
@@ -89,6 +90,7 @@ class Service:
         self._one_shot = OneShotQueries(db, self.answers, self.tenants, limits)
         self._registry = InterestRegistry(self.tenants, clock, sinks)
         self.interests = self._registry.interests
+        self._inspector = Inspector(self)
         self._store = DeclarationStore(db)
         self._system = SystemRelations(self.catalog, self.rules)
         for declaration in self._store.relations():
@@ -374,6 +376,15 @@ class Service:
         """End an interest; the last one drops the dataflow. Repeating it has no effect."""
         self._registry.remove(interest)
 
+    def stop(self, number: int) -> None:
+        """Stop the query of an interest: its owner gets `Stopped`, and no further changes."""
+        interest = self.interests.get(number)
+        if interest is None:
+            raise UndefinedName(f"there is no interest {number}", hint="Inspect the table queries for the numbers.")
+        error = Stopped(f"the query of {interest.name} was stopped", hint="Ask the administrator of the server.")
+        self._registry.refuse(interest, error)
+        self._inspector.forget()
+
     def change_owner(self, interest: Interest, owner: Any) -> None:
         """Make an interest that of another owner, which then counts it among its own."""
         self._registry.change_owner(interest, owner)
@@ -421,6 +432,16 @@ class Service:
         """Return how a rule is or would be computed, and what it shares with other queries."""
         self.grants.require("read", [name])
         return explain(self.answers, self.tenants, self.interests.values(), name)
+
+    # Inspection
+
+    def inspect(self, table: str, name: str | None = None) -> pa.Table:
+        """Return the state of the service as a table; `kpg.service.inspection` lists the tables and their columns."""
+        return self._inspector.table(table, name)
+
+    def usage(self) -> dict[tuple[str, Any], UsageGroup]:
+        """Return what the queries of each session and tenant use together, by kind and name."""
+        return self._usage
 
     def close(self) -> None:
         """End all interests and event logs; the db stays open."""

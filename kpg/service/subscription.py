@@ -135,6 +135,11 @@ class Interest:
         self._output, self._ready = output, ready
 
     @property
+    def dataflow(self) -> str:
+        """The name of the dataflow that computes the answer; empty if there is none any more."""
+        return "" if self._output is None else self._output.name
+
+    @property
     def ready(self) -> bool:
         """Whether its first rows have arrived, if there are any."""
         return self._ready()

@@ -10,8 +10,10 @@ import kpg
 from kpg.protocol import parts, requests
 from kpg.protocol.message_codec import encode
 from kpg.protocol.messages import VERSION
+from kpg.server.server_tables import COLUMNS as SERVER_TABLES
 from kpg.server.session_limits import SessionLimits
 from kpg.service import Limits
+from kpg.service.inspection import COLUMNS as SERVICE_TABLES
 from tests.protocol.test_value_codec import VALUES
 from tests.server.serving import ADMIN, PATIENCE, USER, served
 
@@ -56,6 +58,10 @@ REQUESTS = st.one_of(
     st.builds(requests.RemoveArgumentsRequest, NUMBER, INTERESTS, ARGUMENTS.filter(bool)),
     st.builds(requests.UninterestRequest, NUMBER, INTERESTS),
     st.builds(requests.TakeRequest, NUMBER, INTERESTS),
+    st.builds(
+        requests.InspectRequest, NUMBER, st.sampled_from([*SERVICE_TABLES, *SERVER_TABLES, "?"]), st.none() | GOOD
+    ),
+    st.builds(requests.StopRequest, NUMBER, st.none() | INTERESTS, st.none() | st.integers(1, 9)),
     st.builds(requests.QueryRequest, NUMBER, TEXTS, LANGUAGES, ARGUMENTS, limit=st.integers(0, 3)),
     st.builds(requests.QueryRequest, NUMBER, NAMES, st.none(), ARGUMENTS, LITTLE, LITTLE),
     st.builds(requests.ExplainRequest, NUMBER, GOOD),
