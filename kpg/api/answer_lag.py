@@ -8,7 +8,7 @@ An answer that lags takes all waiting epochs at once when it gets its turn. One 
 or pins more than PINNED_SHARE of the memory limit, is rebuilt once from the current rows, which takes no notice of the
 epochs between. If it then lags again, or cannot be rebuilt, it is stopped with Lagging. It cannot be rebuilt if other
 queries read it, or if it keeps no rows and some of its changes were read: nothing could tell the difference.
-Cost: a pass over the answers every CHECK_SECONDS, while some answer is not complete.
+Cost: a pass over the answers every CHECK_SECONDS, or later if it takes long, while some answer is not complete.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kpg.api.embedded_output import EmbeddedOutput
 
 CHECK_SECONDS = 0.05
+CHECK_SHARE = 0.02  # of the time that checks may take: an answer may have a batch for each round of a recursion
 PINNED_SHARE = 0.1  # of the memory limit
 
 
@@ -40,11 +41,11 @@ class AnswerLag(NamedTuple):
 def lag_of(dataflow: Dataflow) -> AnswerLag:
     """Return how far a dataflow lags behind the dataflows and inputs that it reads."""
     received = [time[0] for frontier in dataflow.tracker.source_frontiers() for time in frontier.elements]
-    in_flight = dataflow.tracker.epochs_in_flight()
-    if not received or not in_flight:
+    in_flight = dataflow.tracker.least_in_flight()
+    if not received or in_flight is None:
         return AnswerLag(0, 0)
-    epochs = max(0, min(received) - max(min(in_flight), dataflow.first_epoch + 1))
-    return AnswerLag(epochs, pinned_bytes(dataflow, min(in_flight)) if epochs else 0)
+    epochs = max(0, min(received) - max(in_flight, dataflow.first_epoch + 1))
+    return AnswerLag(epochs, pinned_bytes(dataflow, in_flight) if epochs else 0)
 
 
 def pinned_bytes(dataflow: Dataflow, first: int) -> int:
@@ -85,12 +86,14 @@ class LagLimit:
         """Rebuild or stop the answers that lag too far, if a check is due."""
         if (self._epochs is None and self._bytes is None) or monotonic() < self._next_check:
             return
-        self._next_check = monotonic() + CHECK_SECONDS
+        began = monotonic()
         for output in list(self._db.outputs.values()):
             if not output.ended:
                 lag = lag_of(output.dataflow)
                 if self._exceeds(lag):
                     self._relieve(output, lag)
+        now = monotonic()
+        self._next_check = now + max(CHECK_SECONDS, (now - began) / CHECK_SHARE)
 
     def _exceeds(self, lag: AnswerLag) -> bool:
         if self._epochs is not None and lag.epochs > self._epochs:

@@ -155,7 +155,8 @@ def check_usage(operator: Operator, usage: LimitedUsage) -> None:
 
 def note_progress(dataflow: Dataflow, usage: LimitedUsage) -> None:
     """Count anew if the dataflow has completed a time, so that one that always has work is not stopped for its sum."""
-    epoch = min(dataflow.tracker.epochs_in_flight(), default=usage.epoch)
+    in_flight = dataflow.tracker.least_in_flight()
+    epoch = usage.epoch if in_flight is None else in_flight
     now = dataflow.worker.clock.now.elements
     if usage.epoch < 0:
         usage.epoch = epoch

@@ -114,6 +114,8 @@ ATTACKS: dict[str, Callable[[Connection, float, Limits | None], None]] = {
     "long programs": long_programs,
 }
 
+ENDLESS = ("counter", "diverging tenant")  # have no answer
+
 
 def attempt(db: Connection, name: str, scale: float, limits: Limits | None = None) -> Attempt:
     """Attack once."""

@@ -215,9 +215,7 @@ class Dataflow:
 
     def least_epoch(self) -> int | None:
         """Return the first epoch that is not complete; None if nothing is in flight and all sources have ended."""
-        epochs = [time[0] for frontier in self.tracker.source_frontiers() for time in frontier.elements]
-        epochs += self.tracker.epochs_in_flight()
-        return min(epochs, default=None)
+        return self.tracker.least_epoch()
 
     @property
     def is_finished(self) -> bool:

@@ -43,6 +43,7 @@ class Tracker:
         self.sources: dict[int, Callable[[], Frontier]] = {}
         self.feeders: dict[int, int] = {}  # for each source, the number of workers that have not closed it
         self._unsent: dict[tuple[int, Time], int] = {}
+        self._least_epoch = 0  # as it was last computed; it never decreases
         self._version = 0  # increases when a count changes
         self._cache: dict[int, tuple[int, list[Frontier], Frontier]] = {}  # location: version, sources, frontier
         self._reaching: dict[int, tuple[PathFunctions, list[int]]] = {}  # location: paths to it, sources that reach it
@@ -182,9 +183,30 @@ class Tracker:
                     return False
         return True
 
-    def epochs_in_flight(self) -> list[int]:
-        """Return the epochs of all messages and capabilities, each at least once."""
-        return [time[0] for counts in self.counts.values() for time, count in counts.items() if count > 0]
+    def least_epoch(self) -> int | None:
+        """Return the first epoch that is not complete; None if nothing is in flight and all sources have ended."""
+        epochs = [time[0] for frontier in self.source_frontiers() for time in frontier.elements]
+        in_flight = self.least_in_flight()
+        least = min(epochs if in_flight is None else [*epochs, in_flight], default=None)
+        if least is not None:
+            self._least_epoch = least
+        return least
+
+    def least_in_flight(self) -> int | None:
+        """Return the first epoch of a message or capability; None if there is none.
+
+        A recursion may have a message for each of very many rounds of one epoch. No message is before the last known
+        `least_epoch`, so the search usually ends with the first message.
+        """
+        least: int | None = None
+        for counts in self.counts.values():
+            for time, count in counts.items():
+                if count > 0:
+                    if time[0] <= self._least_epoch:
+                        return time[0]
+                    if least is None or time[0] < least:
+                        least = time[0]
+        return least
 
     def has_passed(self, location: int, time: Time) -> bool:
         """Return whether nothing at or before `time` can arrive at `location` any more."""

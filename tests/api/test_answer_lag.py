@@ -116,7 +116,7 @@ def test_bytes_that_a_lagging_answer_pins_in_traces_count(lagging):
     lagging.fall_behind(5)
     dataflow = lagging.product.dataflow
     queued = {id(part) for operator in dataflow.operators for part in answer_lag._queued(operator.queues)}
-    first = min(dataflow.tracker.epochs_in_flight())
+    first = dataflow.tracker.least_in_flight()
     traced = {id(batch): batch for batch in answer_lag._unread_batches(dataflow, first)}
     assert traced and all(batch.lower.elements[0][0] >= first for batch in traced.values())
     assert answer_lag.lag_of(dataflow).pinned_bytes >= sum(batch.nbytes for batch in traced.values())

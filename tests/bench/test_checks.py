@@ -3,9 +3,11 @@
 import pytest
 
 from kpg.api.embedded_input import EmbeddedInput
+from kpg.bench.offenders import Attempt
 from kpg.bench.registry import experiments
 from kpg.bench.run import Run
 from kpg.bench.runner import new_result
+from kpg.bench.workers.s09_isolation import is_contained
 from kpg.errors import DataError, WrongAnswer
 from kpg.service import Service
 
@@ -36,3 +38,16 @@ def test_an_answer_that_is_not_right_is_found_out(experiment, monkeypatch):
     # A lost row that is removed later leaves an answer that cannot be read.
     with pytest.raises((WrongAnswer, DataError)):
         experiment.run(Run(new_result(experiment, experiment.rehearsal_scale, 1), kind="rehearsal"))
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "seconds", "contained"),
+    [
+        ("product", "OverLimit", 0.1, True),
+        ("long EDN", "answered", 1.9, True),  # harmless
+        ("long EDN", "answered", 2.1, False),
+        ("counter", "answered", 0.1, False),  # it has no answer
+    ],
+)
+def test_an_offender_is_refused_or_stopped_or_ends_soon(name, outcome, seconds, contained):
+    assert is_contained(name, Attempt(outcome, seconds), seconds) is contained

@@ -1,6 +1,7 @@
 """Frontiers follow from counts: they never pass a possible message, and they pass everything else."""
 
 from collections.abc import Iterable
+from time import thread_time
 
 import pytest
 from hypothesis import given
@@ -116,3 +117,39 @@ def test_no_order_of_arrival_lets_a_frontier_pass_a_message(data: st.DataObject)
             peers.receive(wire)
     for tracker in peers.trackers:
         assert tracker.is_idle and tracker.frontier(peers.after) == CLOSED
+
+
+@given(st.data())
+def test_the_least_epoch_is_that_of_the_first_message_or_source(data: st.DataObject) -> None:
+    """A1.8: the search that ends early finds what a search of everything finds."""
+    graph, (outside, body, _, after) = loop()
+    tracker, clock, in_flight = Tracker(graph), [Frontier.at((0,))], list[tuple[int, Time]]()
+    tracker.add_source(outside, lambda: clock[0])
+    for _ in range(data.draw(st.integers(0, 20))):
+        if in_flight and data.draw(st.booleans()):
+            location, time = in_flight.pop(data.draw(st.integers(0, len(in_flight) - 1)))
+            tracker.update(location, time, -1)
+        elif data.draw(st.booleans()):
+            epoch = clock[0].elements[0][0] + data.draw(st.integers(0, 2))
+            clock[0] = Frontier.at((epoch,))
+        else:
+            epoch = clock[0].elements[0][0] + data.draw(st.integers(0, 3))  # perhaps held for later
+            in_flight.append(data.draw(st.sampled_from([(body, (epoch, 7)), (after, (epoch,))])))
+            tracker.update(*in_flight[-1], 1)
+        epochs = [time[0] for _, time in in_flight]
+        assert tracker.least_in_flight() == min(epochs, default=None)
+        if data.draw(st.booleans()):
+            assert tracker.least_epoch() == min([*epochs, clock[0].elements[0][0]])
+
+
+def test_the_least_epoch_of_a_long_recursion_costs_little() -> None:
+    """A1.8: it is asked for after each slice, while messages of all rounds may wait behind the loop."""
+    graph, (_, body, _, _) = loop()
+    tracker = Tracker(graph)
+    for round_ in range(100_000):
+        tracker.update(body, (3, round_), 1)
+    tracker.least_epoch()
+    began = thread_time()
+    for _ in range(1_000):
+        assert tracker.least_epoch() == 3
+    assert thread_time() - began < 1  # a search of all messages takes 5 s
