@@ -69,6 +69,7 @@ class EngineThread:
         self._order = itertools.count()
         self._lock = threading.Lock()
         self._closed = False
+        self._computing = True  # whether to work on answers that are not complete
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg-engine", daemon=True)
         self._thread.start()
@@ -113,6 +114,11 @@ class EngineThread:
     def take_when_changed(self, interest: Interest) -> None:
         """Take this interest's changes once, when there are any, and pass them to `deliver`."""
         self.run(lambda service: self._await(interest))
+
+    def end_work(self) -> None:
+        """Work on answers no more: requests that wait for one fail, and all others are still finished."""
+        self._computing = False
+        self.wake()
 
     def close(self) -> None:
         """Process the queue, close the service and end the thread; repeating it has no effect."""
@@ -185,7 +191,7 @@ class EngineThread:
         """Run some queued functions; return False after the last."""
         for count in range(MAX_REQUESTS_PER_POLL):
             try:
-                request = self._queue.get_nowait() if count or service.db.has_work else self._wait(service)
+                request = self._queue.get_nowait() if count or self._is_busy(service) else self._wait(service)
             except Empty:
                 return True
             if request is None:
@@ -196,9 +202,14 @@ class EngineThread:
     def _start(self, request: EngineRequest, service: Service) -> None:
         self._requests.start(partial(run_work, request, service), request.session)
 
+    def _is_busy(self, service: Service) -> bool:
+        return self._computing and service.db.has_work
+
     def _work(self, service: Service) -> None:
         """Work for a slice, and continue the requests that waited for it."""
-        if service.db.has_work:
+        if not self._computing:
+            self._requests.cancel_all(Closed("the server is shutting down"))
+        elif service.db.has_work:
             busy = service.db.work(SLICE_SECONDS)
             self._requests.resume(idle=not busy)
         else:
@@ -206,7 +217,7 @@ class EngineThread:
 
     def _wait(self, service: Service) -> EngineRequest | None:
         """Return the next queue entry; merge and compact while there is none."""
-        while self._queue.empty() and service.db.idle(IDLE_MERGE_ROWS):
+        while self._computing and self._queue.empty() and service.db.idle(IDLE_MERGE_ROWS):
             if service.db.has_work:
                 raise Empty  # slices continue what takes long
         return self._queue.get(timeout=self._sleep_seconds())

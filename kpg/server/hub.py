@@ -85,8 +85,12 @@ class Hub:
         return f"{HTTP_OWNER}-{next(self._http_numbers)}"
 
     async def finish_requests(self, timeout_seconds: float) -> None:
-        """Refuse new requests, and wait until those under way are finished and sent, or a timeout has passed."""
+        """Refuse new requests, and wait until those under way are finished and sent, or a timeout has passed.
+
+        Requests that wait for an answer to be computed fail at once: that may take any time.
+        """
         self.is_ending = True
+        self.engine.end_work()
         end = time.monotonic() + timeout_seconds
         while time.monotonic() < end and any(client.has_requests for client in self.clients.values()):
             await asyncio.sleep(DRAIN_POLL_SECONDS)

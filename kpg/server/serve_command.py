@@ -122,7 +122,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     operation.add_argument(
         "--shutdown-seconds", type=positive, metavar="N", default=missing,
-        help="time that requests under way may take when the server ends (1)",
+        help="time for writes and replies under way when the server ends (1); work on answers ends at once",
     )  # fmt: skip
 
 

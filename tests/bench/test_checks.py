@@ -50,4 +50,4 @@ def test_an_answer_that_is_not_right_is_found_out(experiment, monkeypatch):
     ],
 )
 def test_an_offender_is_refused_or_stopped_or_ends_soon(name, outcome, seconds, contained):
-    assert is_contained(name, Attempt(outcome, seconds), seconds) is contained
+    assert is_contained(name, Attempt(outcome, seconds), 2.0) is contained

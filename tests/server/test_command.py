@@ -1,43 +1,14 @@
 """`kpg serve` as a process of its own: what it prints, that it ends in good order, and what it refuses."""
 
-import os
 import re
 import signal
-import subprocess
-import sys
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 import kpg
 from kpg.cli import main, make_parser
 from tests.server.serving import PATIENCE, USER, served
-
-ROOT = Path(__file__).parent.parent.parent
-TOKEN = "an-admin-token-of-tests"
-
-
-@contextmanager
-def process(*arguments: str, token: str | None = TOKEN):
-    """A server process whose first line was read; killed at the end in any case."""
-    known = {**os.environ, "PYTHONPATH": str(ROOT), **({"KPG_TOKEN": token} if token else {})}
-    server = subprocess.Popen(
-        [sys.executable, "-m", "kpg.cli", "serve", "--port", "0", *arguments],
-        env=known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        yield server, first_address(server)
-    finally:
-        server.kill()
-        server.wait()
-
-
-def first_address(server) -> str:
-    for line in server.stdout:
-        if match := re.fullmatch(r"kpg: listening on (ws://127\.0\.0\.1:\d+)\n", line):
-            return match[1]
-    raise AssertionError(server.stderr.read())
+from tests.server.serving_process import TOKEN, process
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

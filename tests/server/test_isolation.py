@@ -1,7 +1,5 @@
 """Expensive queries that are allowed: other clients notice milliseconds, and an abandoned query ends at once."""
 
-import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -111,7 +109,7 @@ def test_a_query_ends_with_its_client(server):
     until(lambda: dataflow_names(server))
     wild.close()
     assert until(lambda: not dataflow_names(server)) < MAX_WORST_SECONDS
-    assert not server.hub.engine.run(lambda service: service.db.has_work).result(PATIENCE)
+    until(lambda: not server.hub.engine.run(lambda service: service.db.has_work).result(PATIENCE))
 
 
 def ask_product(db):
@@ -135,24 +133,3 @@ def test_a_write_is_acknowledged_before_answers_include_it_and_read_by_its_own_s
             db.insert("item", [(100 + number, 1)])
             assert db.query("most", arguments={"x": 100 + number}).num_rows == 1
             assert (100 + number, 1) in db.interest("most").rows()
-
-
-def test_a_server_with_an_expensive_query_ends_at_once():
-    command = [sys.executable, "-m", "kpg.cli", "serve", "--no-token", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            url = process.stdout.readline().split()[-1]
-            with kpg.connect(url, reconnect=0) as db:
-                for name in ("big", "big2"):
-                    db.create_relation(name, {"x": int})
-                    db.insert(name, [(row,) for row in range(ROWS)])
-                asker = threading.Thread(target=lambda: pytest.raises(kpg.KpgError, lambda: ask_product(db)))
-                asker.start()
-                time.sleep(0.3)
-                process.terminate()
-                began = time.monotonic()
-                assert process.wait(PATIENCE) == 0
-                assert time.monotonic() - began < 10.0
-                asker.join()
-        finally:
-            process.kill()

@@ -1,13 +1,21 @@
-"""The end of a server: requests under way are finished, others refused, and one that takes too long is left."""
+"""The end of a server: requests under way are finished, others refused, and one that takes too long is left.
 
+Work on answers ends at once. Bounds on this are in CPU time of the server, because tests share their machine.
+"""
+
+import os
+import signal
 import threading
 import time
 
 import pytest
 
 import kpg
+from kpg.bench.offenders import UNLIMITED
 from kpg.service import Service
+from tests.server.heavy_queries import HEAVY, fill_heavy_relations
 from tests.server.serving import PATIENCE, USER, served
+from tests.server.serving_process import TOKEN, process
 
 
 def begin_end(server) -> None:
@@ -63,3 +71,54 @@ def test_a_request_that_takes_too_long_does_not_hold_up_the_end():
         assert time.monotonic() - began < PATIENCE / 2
         thread.join(PATIENCE)
         assert not thread.is_alive()
+
+
+MAX_CPU_SECONDS = 0.6  # after the signal, with the end of the process; 50 ms of it for the work that is ended
+
+
+def fill(directory) -> None:
+    """Make a db on which each heavy query takes many seconds."""
+    with kpg.open(directory) as db:
+        service = Service(db)
+        fill_heavy_relations(service)
+        service.create_relation("kept", {"x": int})
+        service.close()
+
+
+def cpu_seconds(process_id: int) -> float:
+    """Return the CPU time of all threads of a process."""
+    with open(f"/proc/{process_id}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_signal_ends_the_work_on_answers_at_once(tmp_path):
+    """A request that waits for a heavy operator fails within 50 ms; acknowledged writes are kept."""
+    fill(tmp_path / "db")
+    failures: list[kpg.KpgError] = []
+
+    def ask(db, text) -> None:
+        with pytest.raises(kpg.KpgError) as raised:
+            db.query(text, language="datalog", limit=1, limits=UNLIMITED)
+        failures.append(raised.value)
+
+    with process(str(tmp_path / "db"), "--shutdown-seconds", "600") as (server, url):
+        writer = kpg.connect(url, token=TOKEN, reconnect=0)
+        clients = [kpg.connect(url, token=TOKEN, reconnect=0) for _ in HEAVY]
+        threads = [threading.Thread(target=ask, args=pair) for pair in zip(clients, HEAVY.values(), strict=True)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.7)
+        assert all(thread.is_alive() for thread in threads), failures
+        writer.insert("kept", [(7,)])
+        before = cpu_seconds(server.pid)
+        server.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert [str(error) for error in failures] == ["the server is shutting down"] * len(HEAVY)
+        _, status, used = os.wait4(server.pid, 0)
+        server.returncode = os.waitstatus_to_exitcode(status)
+        assert server.returncode == 0
+        assert used.ru_utime + used.ru_stime - before < MAX_CPU_SECONDS
+    with kpg.open(tmp_path / "db") as db:
+        assert Service(db).query("kept").to_pylist() == [{"x": 7}]

@@ -58,16 +58,17 @@ def measure(run: Run, client: MeasuringClient, offender: OffenderProcess, case: 
     offender.begin(*names)
     disturbed = client.latencies(rounds)
     attempts = offender.end()
+    p50_ms, p99_ms = percentile_ms(undisturbed, 50), percentile_ms(undisturbed, 99)
     slowdown = machine_slowdown(run)
-    added = {percent: percentile_ms(disturbed, percent) - percentile_ms(undisturbed, percent) for percent in (50, 99)}
     run.curve(f"beside {case}", disturbed)
     run.curve(f"before {case}", undisturbed)
     run.report(
-        f"insert to change, beside {case}", f"p50 + {ADDED_P50_MS:g} ms, p99 + {ADDED_P99_MS:g} ms",
-        [at_most("scaled_added_p50_ms", ADDED_P50_MS), at_most("scaled_added_p99_ms", ADDED_P99_MS)],
+        f"insert to change, beside {case}",
+        f"p50 at most {ADDED_P50_MS:g} ms, p99 at most {ADDED_P99_MS:g} ms above the undisturbed {p50_ms:.3g} "
+        f"and {p99_ms:.3g}",
+        [at_most("p50_ms", p50_ms + ADDED_P50_MS * slowdown), at_most("p99_ms", p99_ms + ADDED_P99_MS * slowdown)],
         p50_ms=percentile_ms(disturbed, 50), p99_ms=percentile_ms(disturbed, 99),
-        undisturbed_p50_ms=percentile_ms(undisturbed, 50), undisturbed_p99_ms=percentile_ms(undisturbed, 99),
-        scaled_added_p50_ms=added[50] / slowdown, scaled_added_p99_ms=added[99] / slowdown,
+        undisturbed_p50_ms=p50_ms, undisturbed_p99_ms=p99_ms,
         rounds=rounds, attempts=len(attempts), longest_attempt_seconds=max(one.seconds for one in attempts),
     )  # fmt: skip
 
@@ -75,19 +76,18 @@ def measure(run: Run, client: MeasuringClient, offender: OffenderProcess, case: 
 def stop(run: Run, db: kpg.client.connection.Connection, name: str) -> None:
     """Try an attack with the default limits: the server refuses or stops it, or it is harmless and ends as soon."""
     last = attempt(db, name, run.scale)
-    scaled_seconds = last.seconds / machine_slowdown(run)
+    limit = STOPPED_SECONDS * machine_slowdown(run)
     if run.scale >= 1:  # small products are no offence
-        run.check(is_contained(name, last, scaled_seconds), f"{name} is refused, stopped or soon over")
+        run.check(is_contained(name, last, limit), f"{name} is refused, stopped or soon over")
     run.report(
-        f"{name}, default limits", f"ends within {STOPPED_SECONDS:g} s",
-        [at_most("scaled_seconds", STOPPED_SECONDS)],
-        seconds=last.seconds, scaled_seconds=scaled_seconds, outcome=last.outcome,
+        f"{name}, default limits", f"ends within {STOPPED_SECONDS:g} s", [at_most("seconds", limit)],
+        seconds=last.seconds, outcome=last.outcome,
     )  # fmt: skip
 
 
-def is_contained(name: str, last: Attempt, scaled_seconds: float) -> bool:
+def is_contained(name: str, last: Attempt, max_seconds: float) -> bool:
     """Return whether an attempt was refused or stopped, or had an answer and got it soon."""
-    return last.outcome != "answered" or (name not in ENDLESS and scaled_seconds <= STOPPED_SECONDS)
+    return last.outcome != "answered" or (name not in ENDLESS and last.seconds <= max_seconds)
 
 
 EXPERIMENT = engine_experiment(
