@@ -24,7 +24,7 @@ from kpg.client.client_methods import ConnectionMethods, SubscriptionMethods
 from kpg.client.connection import RECONNECT_SECONDS
 from kpg.client.conversation import Call, Conversation
 from kpg.client.driven_methods import AwaitingDriver
-from kpg.client.end_reasons import Refused, is_final, no_change_in_time, unreachable
+from kpg.client.end_reasons import is_final, no_change_in_time, unreachable
 from kpg.client.procedures import Procedure, Receive, Send, ask, open_session
 from kpg.client.server_address import address, token_of, trust
 from kpg.errors import Closed, KpgError, Unreachable
@@ -160,12 +160,8 @@ class AsyncConnection(ConnectionMethods, AwaitingDriver):
             try:
                 await self._connect()
                 return
-            except Refused:
-                raise
-            except Unreachable:
-                if (pause := pauses.next_pause()) is None:
-                    raise
-            await asyncio.sleep(pause)
+            except Unreachable as error:
+                await asyncio.sleep(pauses.after(error))
 
     async def _connect(self) -> None:
         """Open a socket and a session on it; its feeds continue those of the session before."""

@@ -15,6 +15,7 @@ from kpg.extras import require
 if TYPE_CHECKING:
     from kpg.client.connection import Connection
 
+ONE_ATTEMPT_SECONDS = 0.001  # a statement then tries to connect again once, and the next statement again
 HELP = """\
 Query a db from a terminal, or run a script from standard input.
 
@@ -49,6 +50,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument("-c", dest="statement", action="append", metavar="TEXT", help="run this statement and exit")
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="a file that holds only the token")
     parser.add_argument("--authorities", type=Path, metavar="FILE", help="trusted certificates for wss://")
+    parser.add_argument(
+        "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for a server that is gone (0)"
+    )
     parser.add_argument("--history", type=Path, metavar="FILE", help="file for the history of typed lines")
     parser.set_defaults(command=run)
 
@@ -85,7 +89,8 @@ def open_connection(arguments: argparse.Namespace) -> Iterator[Connection]:
 
     if arguments.target is not None and is_address(arguments.target):
         token = read_token(arguments.token_file) if arguments.token_file else None
-        with connect(arguments.target, token=token, authorities=arguments.authorities) as db:
+        seconds = max(arguments.wait, ONE_ATTEMPT_SECONDS)
+        with connect(arguments.target, token=token, authorities=arguments.authorities, reconnect=seconds) as db:
             yield db
         return
     from kpg.server.listener import ListenAddress
