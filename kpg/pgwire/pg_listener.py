@@ -12,8 +12,9 @@ import logging
 import secrets
 import socket
 import ssl
+import time
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kpg.errors import Closed, KpgError, Unavailable
 from kpg.pgwire.pg_login import Login, log_in
@@ -29,6 +30,7 @@ from kpg.sql.sql_states import with_sqlstate
 
 READ_BUFFER_BYTES: Final = 1 << 16
 CLOSE_SECONDS: Final = 2.0  # to end connections when the server shuts down
+DRAIN_POLL_SECONDS: Final = 0.01  # between two looks at busy sessions when the server shuts down
 LOGGER = logging.getLogger("kpg.server")
 
 
@@ -38,6 +40,8 @@ class RunningSession:
 
     secret: int
     runner: StatementRunner
+    session: PgSession
+    task: asyncio.Task[Any] | None  # that serves its connection
 
 
 class PgListener:
@@ -60,6 +64,24 @@ class PgListener:
             hint = "Choose another --pg, or 0 for any free port."
             raise Unavailable(f"cannot listen on {self._host}:{self._port}", detail=str(error), hint=hint) from None
         return int(self._server.sockets[0].getsockname()[1])
+
+    async def drain(self, timeout_seconds: float) -> int:
+        """Stop accepting clients, end each connection after the statement that it runs now, and wait for that.
+
+        Return the number of sessions that are still busy when the timeout has passed.
+        """
+        if self._server is None:
+            return 0
+        self._server.close()
+        end = time.monotonic() + timeout_seconds
+        while True:
+            busy = [session for session in self._sessions.values() if session.session.is_busy]
+            for session in self._sessions.values():
+                if session not in busy and session.task is not None:
+                    session.task.cancel()
+            if not busy or time.monotonic() >= end:
+                return len(busy)
+            await asyncio.sleep(DRAIN_POLL_SECONDS)
 
     async def close(self) -> None:
         """Stop accepting clients, and end all connections."""
@@ -109,14 +131,16 @@ class PgListener:
         settings = settings_in(login.parameters)
         number = self._backend.open_session()
         runner = StatementRunner(self._backend, number, login.holder, channel.lost)
-        session = RunningSession(secrets.randbits(32), runner)
+        limits = (self._backend.result_rows, self._backend.waiting_bytes, self._backend.copy_bytes)
+        session = RunningSession(
+            secrets.randbits(32), runner, PgSession(channel, runner, *limits), asyncio.current_task()
+        )
         self._sessions[number] = session
         try:
             for note in await runner.call(lambda sql: apply_settings(sql, settings)):
                 channel.send(warning("01000", note))
             channel.max_bytes = self._backend.message_bytes
-            limits = (self._backend.result_rows, self._backend.waiting_bytes, self._backend.copy_bytes)
-            await PgSession(channel, runner, *limits).serve(key_data(number, session.secret))
+            await session.session.serve(key_data(number, session.secret))
         finally:
             del self._sessions[number]
             self._backend.close_session(number)

@@ -48,6 +48,7 @@ class PgSession:
         self.copy_bytes = copy_bytes
         self._result_rows = result_rows
         self._skipping = False  # until Sync, after an error
+        self.is_busy = False  # with messages whose replies are not complete
         self._reported: dict[str, str] = {}
         self._handlers: dict[bytes, Callable[[wire.MessageFields], Awaitable[None]]] = {
             b"Q": self._query, b"P": self._parse, b"B": self._bind, b"D": self._describe, b"E": self._execute,
@@ -64,6 +65,7 @@ class PgSession:
             kind, body = await self.channel.read_message()
             if kind == b"X":
                 return
+            self.is_busy = True
             if kind in b"dcf":  # COPY data after an error of COPY
                 continue
             handler = self._handlers.get(kind)
@@ -79,6 +81,7 @@ class PgSession:
         if self.runner.status == "I":
             self.store.close_portals()
         self.channel.send(wire.ready_for_query(self.runner.status))
+        self.is_busy = False
 
     def report_settings(self) -> None:
         """Send the settings that clients follow and that have changed."""

@@ -108,11 +108,13 @@ class Hub:
         number = next(self._session_numbers)
         self.sql_sessions.add(number)
         self.metrics.add("kpg_sessions_total")
+        log(logging.INFO, "session begins", session=number, protocol="pg")
         return number
 
     def close_sql_session(self, number: int) -> None:
         """Drop everything of a connection of PostgreSQL's protocol."""
         self.sql_sessions.discard(number)
+        log(logging.INFO, "session ends", session=number, protocol="pg")
         self.drop_owner(number, [])
 
     def drop_owner(self, number: int, interests: list[int]) -> None:

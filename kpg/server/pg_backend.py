@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import itertools
+import logging
 import secrets
 import time
 from collections.abc import Callable
@@ -17,6 +19,7 @@ from kpg.errors import Closed, ResourceError
 from kpg.pgwire.scram_exchange import ITERATIONS, ScramSecret
 from kpg.server.hub import Hub
 from kpg.server.pg_users import PgUsers
+from kpg.server.server_log import log
 from kpg.server.tokens import TokenHolder
 from kpg.service import Service
 from kpg.sql.sql_states import with_sqlstate
@@ -37,6 +40,7 @@ class PgBackend:
         self.greeting_seconds = limits.greeting_seconds
         self._hub = hub
         self._users = users
+        self._numbers = itertools.count(1)  # of calls, for the log
         self._unknown_users = secrets.token_bytes(32)  # makes salts of users that do not exist
 
     def candidates(self, user: str) -> list[tuple[ScramSecret, Any]]:
@@ -76,7 +80,12 @@ class PgBackend:
             outcome = type(error).__name__
             raise
         finally:
-            self._hub.metrics.add_request("pg", outcome, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self._hub.metrics.add_request("pg", outcome, seconds)
+            log(
+                logging.DEBUG if outcome == "ok" else logging.INFO, "request",
+                request=f"{number}-{next(self._numbers)}", type="pg", outcome=outcome, seconds=round(seconds, 6),
+            )  # fmt: skip
 
     async def run_after_epoch(
         self,

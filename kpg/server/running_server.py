@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import signal
 import threading
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from kpg.server.hub import Hub
 from kpg.server.listener import ListenAddress, Listener
 from kpg.server.pg_backend import PgBackend
 from kpg.server.pg_users import read_users
-from kpg.server.server_log import LogSettings, begin_log
+from kpg.server.server_log import LogSettings, begin_log, log
 from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens, generate_token, read_tokens, token_from_environment
 from kpg.service import Limits, Service
@@ -137,12 +138,21 @@ async def run(settings: Settings, report: Report, opened: Callable[[OpenServer],
         opened(OpenServer(url, pg_port, hub, end))
         await end.wait()
         report("ending: finishing requests")
-        await hub.finish_requests(settings.shutdown_seconds)
+        await asyncio.gather(
+            hub.finish_requests(settings.shutdown_seconds), end_sql_sessions(pg_listener, settings.shutdown_seconds)
+        )
         report("ending: closing connections and the db")
     finally:
         await pg_listener.close()
         await listener.close()
         await asyncio.to_thread(hub.engine.close)
+
+
+async def end_sql_sessions(listener: PgListener, timeout_seconds: float) -> None:
+    """End the connections of PostgreSQL's protocol, each after the statement that it runs now."""
+    unfinished = await listener.drain(timeout_seconds)
+    if unfinished:
+        log(logging.WARNING, "the server ends before all statements are finished", sessions=unfinished)
 
 
 def startup_lines(settings: Settings, url: str, pg_port: int | None, generated: str | None) -> list[str]:

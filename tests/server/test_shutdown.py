@@ -3,18 +3,21 @@
 Work on answers ends at once. Bounds on this are in CPU time of the server, because tests share their machine.
 """
 
+import logging
 import os
 import signal
 import threading
 import time
 
+import psycopg
 import pytest
 
 import kpg
 from kpg.bench.offenders import UNLIMITED
+from kpg.server.server_log import MEMBERS
 from kpg.service import Service
 from tests.server.heavy_queries import HEAVY, fill_heavy_relations
-from tests.server.serving import PATIENCE, USER, served
+from tests.server.serving import ADMIN, PATIENCE, USER, served
 from tests.server.serving_process import TOKEN, process
 
 
@@ -122,3 +125,62 @@ def test_a_signal_ends_the_work_on_answers_at_once(tmp_path):
         assert used.ru_utime + used.ru_stime - before < MAX_CPU_SECONDS
     with kpg.open(tmp_path / "db") as db:
         assert Service(db).query("kept").to_pylist() == [{"x": 7}]
+
+
+def pg_address(server) -> dict[str, object]:
+    return {"host": "127.0.0.1", "port": server.pg_port, "user": "kpg", "dbname": "kpg", "password": ADMIN}
+
+
+def hold_engine(server, gate: threading.Event, seconds: float) -> None:
+    """Let the engine wait for a gate; return when it does."""
+    begun = threading.Event()
+    server.hub.engine.run(lambda service: begun.set() or gate.wait(seconds))
+    assert begun.wait(PATIENCE)
+
+
+def test_a_statement_of_a_postgresql_client_is_finished_and_other_connections_end(caplog):
+    caplog.set_level(logging.INFO, "kpg.server")
+    with served(pg_port=0, shutdown_seconds=PATIENCE) as server:
+        gate = threading.Event()
+        writer = psycopg.connect(**pg_address(server), autocommit=True)
+        idle = psycopg.connect(**pg_address(server), autocommit=True)
+        writer.execute("CREATE TABLE t (n integer)")
+        hold_engine(server, gate, PATIENCE)
+        tags: list[str | None] = []
+        thread = threading.Thread(target=lambda: tags.append(writer.execute("INSERT INTO t VALUES (1)").statusmessage))
+        thread.start()
+        while server.hub.engine._queue.empty():
+            time.sleep(0.001)
+        begin_end(server)
+        with pytest.raises(psycopg.errors.AdminShutdown, match="shutting down"):
+            while True:  # until the server has ended the connection
+                idle.execute("SELECT 1")
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(**pg_address(server), connect_timeout=2)
+        gate.set()
+        thread.join(PATIENCE)
+        assert tags == ["INSERT 0 1"]
+    lines = [(record.getMessage(), getattr(record, MEMBERS, {}).get("protocol")) for record in caplog.records]
+    assert lines.count(("session begins", "pg")) == 2 and lines.count(("session ends", "pg")) == 2
+
+
+def test_a_statement_that_takes_too_long_is_left_and_logged(caplog):
+    with served(pg_port=0, shutdown_seconds=0.1) as server:
+        gate = threading.Event()
+        writer = psycopg.connect(**pg_address(server), autocommit=True)
+        hold_engine(server, gate, 0.5)
+        failures: list[BaseException] = []
+
+        def ask() -> None:
+            try:
+                writer.execute("SELECT 1")
+            except psycopg.Error as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while server.hub.engine._queue.empty():
+            time.sleep(0.001)
+        server.stop(PATIENCE)
+        thread.join(PATIENCE)
+        assert len(failures) == 1 and "statements are finished" in caplog.text
