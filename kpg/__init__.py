@@ -195,5 +195,10 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Add the magics of kpg to a notebook: `%load_ext kpg`."""
+    import_module("kpg.notebook.magics").load(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *ENGINE})

@@ -14,6 +14,7 @@ EXTRAS = {  # package → the extra of kpg that installs it
     "pandas": "pandas",
     "polars": "polars",
     "matplotlib": "plot",
+    "IPython": "notebook",
 }
 
 

@@ -81,8 +81,8 @@ FOR_THE_ENGINE = {
     "declarations", "declare", "undeclare", "limit_queries", "has_work", "serve_requests", "wait_for_future",
     "wake", "notify_followers",
     "latest", "size", "look_up", "present", "require_unread", "take_lanes",  # BaseRelation, Input
-    "answered", "catch_up", "keep_times_apart", "lanes", "notify", "on_failure", "read_rows", "skip_changes",  # Output
-    "leave_groups", "share_limits", "take_limits",  # Output, of a service
+    "answered", "catch_up", "keep_times_apart", "lanes", "notify", "on_failure", "preview", "read_rows",  # Output
+    "skip_changes", "leave_groups", "share_limits", "take_limits",  # Output, of a service
 }  # fmt: skip
 
 

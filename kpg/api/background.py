@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
+import types
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -76,6 +77,7 @@ THREAD_BOUND = (
     Capture,
     OrderedRead,
 )  # stay on the db's thread
+CALLER_METHODS = ("live",)  # run on the caller's thread, on the proxy: they read the answer from threads of their own
 PLAIN = (type, Expression, UserFunction, WhenBuilder)  # cross as they are, although some are callable
 
 
@@ -205,6 +207,8 @@ class Remote(Uncopyable):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name != "_repr_html_":
             raise AttributeError(name)
+        if name in CALLER_METHODS and hasattr(type(self._target), name):
+            return types.MethodType(getattr(type(self._target), name), self)
         if isfunction(getattr(type(self._target), name, None)):  # a method: one switch of threads instead of two
             return function_of(self._owner, getattr(self._target, name))
         return self._ask(lambda target: getattr(target, name))

@@ -26,6 +26,7 @@ from kpg.api.embedded_input import EmbeddedInput
 from kpg.api.embedded_installer import EmbeddedInstaller
 from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.embedded_stream import EmbeddedStream
+from kpg.api.explanation import Explanation
 from kpg.api.history_horizon import HistoryHorizon
 from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.kept_memory import keep_freed_memory
@@ -403,7 +404,7 @@ class EmbeddedDatabase(CompletingDatabase):
                 if spine is not None:
                     yield spine
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         from kpg.api.explain_dataflow import explain_database
 
         self.outputs.release_abandoned()
@@ -414,8 +415,3 @@ class EmbeddedDatabase(CompletingDatabase):
 
         self.outputs.release_abandoned()
         return describe_database(self)
-
-    def _repr_html_(self) -> str:
-        from kpg.api.notebook_html import html_database
-
-        return html_database(self)

@@ -20,18 +20,22 @@ import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
+from kpg.api.answer_preview import PREVIEW_ROWS, AnswerPreview
 from kpg.api.changes import Changes
 from kpg.api.contracts import Output, Probe
 from kpg.api.contracts.output_contract import clock_behind
+from kpg.api.explanation import Explanation
 from kpg.api.installed_arrangement import InstalledArrangement
+from kpg.api.ordered_read import OrderedRead
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.shared_indexes import OutputIndexes, indexed_rows
+from kpg.api.times import show_time
 from kpg.api.trace_reads import check_errors, check_readable, read_rows, to_counted_table, to_table
 from kpg.api.unread_changes import UnreadChanges
 from kpg.api.usage_guard import LimitedUsage
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.schema import Schema
-from kpg.columns.table_rows import encode
+from kpg.columns.table_rows import decode_rows, encode
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.graph import Dataflow
 from kpg.errors import Closed, DataError, InputError, KpgError
@@ -201,6 +205,15 @@ class EmbeddedOutput(Output):
             return to_counted_table(self.db, installed, self.schema, time)
         return to_table(self.db, installed, self.schema, time, None)
 
+    def preview(self, size: int = PREVIEW_ROWS) -> AnswerPreview:
+        if self.order:
+            return OrderedRead(self, self.order).preview(size)
+        installed = self.readable()
+        time = check_readable(self.db, installed, None)
+        data, counts = read_rows(installed, self.schema, time, None)
+        rows = decode_rows(self.schema, np.ascontiguousarray(data[:, :size]), self.db.symbols)
+        return AnswerPreview(self.schema.names, rows, counts[:size].tolist(), len(counts), show_time(time))
+
     def lanes(self) -> Updates:
         epoch = self.complete_through
         assert epoch is not None
@@ -313,7 +326,7 @@ class EmbeddedOutput(Output):
     def on_failure(self, function: Callable[[], None]) -> None:
         self._dataflow.on_failure = function
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         from kpg.api.explain_dataflow import explain_dataflow
 
         return explain_dataflow(self.db, self._dataflow)
@@ -377,11 +390,6 @@ class EmbeddedOutput(Output):
             self.db.worker.drop(self._dataflow)
             if self._errors is not None:
                 self._errors.handle.release()
-
-    def _repr_html_(self) -> str:
-        from kpg.api.notebook_html import html_output
-
-        return html_output(self)
 
 
 class EmbeddedProbe(Probe):

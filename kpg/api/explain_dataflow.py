@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kpg.api.database_description import ArrangementInfo, HandleInfo, indexes, state_of
+from kpg.api.explanation import ExplainedGraph, Explanation, GraphBox
 from kpg.api.times import show_frontier
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
@@ -34,7 +35,7 @@ CHAIN_WIDTH = LINE_WIDTH - 30  # leaves room for the branches of a tree to the l
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def explain_database(db: EmbeddedDatabase) -> str:
+def explain_database(db: EmbeddedDatabase) -> Explanation:
     """Describe all arrangements, then each dataflow in a line."""
     shown = [index for index in indexes(db) if not is_empty_error_index(index)]
     total = sum(index.nbytes for index in shown)
@@ -43,14 +44,16 @@ def explain_database(db: EmbeddedDatabase) -> str:
     dataflows = [dataflow for _, dataflow in sorted(db.worker.dataflows.items())]
     lines = [[dataflow.name, count(len(dataflow.operators), "operator"), state_of(dataflow)] for dataflow in dataflows]
     blocks = [title, *map(block, shown)]
-    return "\n\n".join(blocks + ["\n".join(align_rows(["dataflow", "", ""], lines))] if lines else blocks)
+    text = "\n\n".join(blocks + ["\n".join(align_rows(["dataflow", "", ""], lines))] if lines else blocks)
+    return Explanation(text, database_graph(shown, dataflows))
 
 
-def explain_dataflow(db: EmbeddedDatabase, dataflow: Dataflow) -> str:
+def explain_dataflow(db: EmbeddedDatabase, dataflow: Dataflow) -> Explanation:
     """Describe the arrangements that a query keeps or shares, then its operators."""
     shown = [index for index in indexes(db, dataflow) if not is_empty_error_index(index)]
     title = f"{dataflow.name} · {count(len(dataflow.operators), 'operator')} · {state_of(dataflow)}"
-    return "\n\n".join([*map(block, shown), "\n".join([title, *[f"  {line}" for line in tree(dataflow)]])])
+    text = "\n\n".join([*map(block, shown), "\n".join([title, *[f"  {line}" for line in tree(dataflow)]])])
+    return Explanation(text, dataflow_graph(dataflow))
 
 
 def is_empty_error_index(index: ArrangementInfo) -> bool:
@@ -153,6 +156,49 @@ def wrap_names(names: list[str]) -> list[str]:
             lines.append("  ")
         lines[-1] += f" ← {name}" if lines[-1].strip() else f"← {name}"
     return lines
+
+
+# Graphs
+
+
+def database_graph(shown: Sequence[ArrangementInfo], dataflows: Sequence[Dataflow]) -> ExplainedGraph:
+    """Return a box for each dataflow and each arrangement, with edges from its dataflow and to those that share it."""
+    boxes = [GraphBox((dataflow.name,), "dataflow", dataflow.is_busy) for dataflow in dataflows]
+    numbers = {dataflow.name: number for number, dataflow in enumerate(dataflows)}
+    edges: list[tuple[int, int]] = []
+    for index in shown:
+        if index.private and not index.shared_by:
+            continue
+        number = len(boxes)
+        boxes.append(GraphBox((index.name, f"{count(index.rows, 'row')}, {size(index.nbytes)}"), "arrangement"))
+        edges.append((numbers[index.dataflow], number))
+        edges += [(number, numbers[name]) for name in index.shared_by if name in numbers]
+    return ExplainedGraph(tuple(boxes), tuple(edges))
+
+
+def dataflow_graph(dataflow: Dataflow) -> ExplainedGraph:
+    """Return a box for each chain of operators, with edges in the direction of the data."""
+    senders = senders_of(dataflow)
+    receivers = {operator: [c.target for port in operator.channels for c in port] for operator in dataflow.operators}
+    box_of: dict[Operator, int] = {}
+    chains: list[list[Operator]] = []
+    for operator in dataflow.operators:
+        before = senders[operator]
+        follows = len(before) == 1 and len(receivers[before[0]]) == 1 and before[0] in box_of
+        if follows and chains[box_of[before[0]]][-1] is before[0]:
+            chains[box_of[before[0]]].append(operator)
+            box_of[operator] = box_of[before[0]]
+        else:
+            box_of[operator] = len(chains)
+            chains.append([operator])
+    edges = [
+        (box_of[source], box_of[target])
+        for source, targets in receivers.items()
+        for target in targets
+        if box_of[source] != box_of[target] or chains[box_of[source]][-1] is source
+    ]
+    boxes = (GraphBox(tuple(o.name for o in chain), "operators", any(o.scheduled for o in chain)) for chain in chains)
+    return ExplainedGraph(tuple(boxes), tuple(dict.fromkeys(edges)))
 
 
 # Words

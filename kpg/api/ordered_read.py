@@ -9,11 +9,13 @@ answer; to keep only the first rows up to date, install `group_by().top_k(...)`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from kpg.api.answer_preview import PREVIEW_ROWS, AnswerPreview
 from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.bind import bind
 from kpg.columns.expression import ColumnReference
@@ -31,6 +33,8 @@ from kpg.extras import require
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Output
+
+FRAME_SECONDS = 0.1  # between two frames of a live table: quick for people, and cheap
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,18 @@ class OrderedRead:
         """Return the rows as of a time as tuples."""
         return rows_of(self.snapshot(as_of), self.output.schema)
 
+    def preview(self, size: int = PREVIEW_ROWS) -> AnswerPreview:
+        """Return the first rows as of the last complete time, and the number of rows of this read."""
+        time = self.output.complete_through
+        table = self.snapshot(time)
+        rows = rows_of(table.slice(0, size), self.output.schema)
+        shown = "nothing" if time is None else str(time)
+        return AnswerPreview(self.output.schema.names, rows, [1] * len(rows), table.num_rows, shown)
+
+    def live(self, rows: int = PREVIEW_ROWS, *, interval: float = FRAME_SECONDS) -> Any:
+        """Return a table of the rows in this order that a notebook keeps up to date, as `Output.live`."""
+        return live_table(self, rows, interval)
+
     def to_pandas(self, as_of: Any = None) -> Any:
         """Return the rows as of a time as a pandas DataFrame."""
         return self.snapshot(as_of).to_pandas()
@@ -73,6 +89,11 @@ class OrderedRead:
     def to_polars(self, as_of: Any = None) -> Any:
         """Return the rows as of a time as a polars DataFrame."""
         return polars_frame(self.snapshot(as_of))
+
+
+def live_table(answer: Output | OrderedRead, rows: int, interval: float) -> Any:
+    """Return a table that a notebook keeps up to date."""
+    return import_module("kpg.notebook.live_table").live_table(answer, rows, interval)
 
 
 def polars_frame(table: pa.Table) -> Any:

@@ -135,11 +135,15 @@ class ChangeFeed:
 
     def rows(self) -> list[Row]:
         """Return the rows of the steps that were read, each as often as its count."""
+        return [row for row, count in self.counts().items() for _ in range(count)]
+
+    def counts(self) -> dict[Row, int]:
+        """Return the rows of the steps that were read, each with its count."""
         if isinstance(self.ended, FailureSpec):
             raise error_of(self.ended)
         if self.failed is not None:
             raise self.failed
-        return [row for row, count in self._counts.items() for _ in range(count)]
+        return self._counts
 
     def table(self) -> pa.Table:
         """Return the rows of the steps that were read as an Arrow table."""

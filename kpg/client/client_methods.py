@@ -70,6 +70,14 @@ class SubscriptionMethods:
         """The time below which the rows that were read are exact."""
         return self._feed.upto
 
+    def counted_rows(self) -> dict[Row, int]:
+        """Return the rows of the steps that were read, each with its count; sends nothing."""
+        return self._feed.counts()
+
+    def read_table(self) -> pa.Table:
+        """Return the rows of the steps that were read as an Arrow table; sends nothing."""
+        return self._feed.table()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, upto={self.upto})"
 

@@ -18,20 +18,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kpg.client.backoff import Backoff
 from kpg.client.change_feed import ChangeFeed, Step
 from kpg.client.client_methods import ConnectionMethods, SubscriptionMethods
 from kpg.client.conversation import Call, Conversation
 from kpg.client.driven_methods import BlockingDriver
-from kpg.client.end_reasons import Refused, is_final, no_change_in_time, unreachable
+from kpg.client.end_reasons import is_final, no_change_in_time, unreachable
 from kpg.client.procedures import Procedure, Receive, Send, ask, open_session, within
 from kpg.client.server_address import address, token_of, trust
 from kpg.errors import Closed, KpgError, TimeNotReached, Unreachable
 from kpg.extras import require
+from kpg.html_table import caption, table
 from kpg.protocol.replies import WelcomeReply
 
 if TYPE_CHECKING:
@@ -160,11 +162,8 @@ class Connection(ConnectionMethods, BlockingDriver):
             try:
                 self._connect()
                 return
-            except Refused:
-                raise
-            except Unreachable:
-                if (pause := pauses.next_pause()) is None:
-                    raise
+            except Unreachable as error:
+                pause = pauses.after(error)
             if deadline is not None and time.monotonic() + pause >= deadline:
                 raise no_change_in_time() from None
             time.sleep(pause)
@@ -191,6 +190,13 @@ class Connection(ConnectionMethods, BlockingDriver):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (relation.role, relation.name, ", ".join(f"{column.name}: {column.type}" for column in relation.columns))
+            for relation in self.catalog()
+        ]
+        return caption(f"{self.url}, complete to {self.ping()}") + table(("", "name", "columns"), rows)
+
     def __repr__(self) -> str:
         return f"Connection({self.url!r})"
 
@@ -205,6 +211,10 @@ class Subscription(SubscriptionMethods, BlockingDriver):
     def drive(self, procedure: Procedure[Result]) -> Result:
         """Perform a procedure on the connection."""
         return self._connection.drive(procedure)
+
+    def live(self, rows: int = 20, *, interval: float = 0.1) -> Any:
+        """Return a table of the first rows that a notebook keeps up to date. It reads the steps."""
+        return import_module("kpg.notebook.live_table").live_table(self, rows, interval)
 
     def __iter__(self) -> Iterator[Step]:
         while True:

@@ -19,6 +19,7 @@ from weakref import WeakSet
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.completing_database import CompletingDatabase
+from kpg.api.explanation import ExplainedGraph, Explanation
 from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.output_table import OutputTable
 from kpg.api.query_limits import QueryLimits
@@ -429,14 +430,15 @@ class ClusterDatabase(CompletingDatabase):
         """Call `function(db, **options)` on each worker and return the results; for measurements and tests."""
         return [reply.value for reply in self.ask(CallCommand(function, options))]
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         return self.explain_workers(None)
 
-    def explain_workers(self, name: str | None) -> str:
-        """Return what each worker explains of itself, or of one answer."""
+    def explain_workers(self, name: str | None) -> Explanation:
+        """Return what each worker explains of itself, or of one answer; all have the graph of the first one."""
         self.outputs.release_abandoned()
         replies = self.ask(ExplainCommand(name))
-        return "\n\n".join(f"worker {rank}\n{reply.value}" for rank, reply in enumerate(replies))
+        text = "\n\n".join(f"worker {rank}\n{reply.value['text']}" for rank, reply in enumerate(replies))
+        return Explanation(text, ExplainedGraph.from_json(replies[0].value["graph"]))
 
     def describe(self) -> dict[str, Any]:
         self.outputs.release_abandoned()
@@ -448,9 +450,6 @@ class ClusterDatabase(CompletingDatabase):
             "epoch": self.epoch,
             "trouble": None if self.checkpoints is None else self.checkpoints.trouble,
         }
-
-    def _repr_html_(self) -> str:
-        return f"<p>kpg on {self.workers} workers, epoch {self.epoch}</p>"
 
     # Life
 

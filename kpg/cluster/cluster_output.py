@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
+from kpg.api.answer_preview import PREVIEW_ROWS, AnswerPreview
 from kpg.api.changes import Changes, in_time_order
 from kpg.api.contracts import Output
 from kpg.api.contracts.output_contract import clock_behind
+from kpg.api.explanation import Explanation
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import counted_table, rows_table
 from kpg.api.unread_changes import split_at
@@ -189,6 +191,15 @@ class ClusterOutput(Output):
         self._check()
         return self.db.reads.indexed_rows("output", self, keys, rows, as_of)
 
+    def preview(self, size: int = PREVIEW_ROWS) -> AnswerPreview:
+        """Return the first rows as of the last complete time."""
+        time = self.complete_through
+        table = self.read_rows(time, counts=True)
+        rows = rows_of(table.slice(0, size))
+        counts = [row[-1] for row in rows]
+        shown = "nothing" if time is None else str(time)
+        return AnswerPreview(self.schema.names, [row[:-1] for row in rows], counts, table.num_rows, shown)
+
     def rows(self, as_of: Any = None) -> list[tuple[Any, ...]]:
         """Return the rows as of a time as tuples, sorted by their values: shards have no common order."""
         rows = rows_of(self.snapshot(as_of), self.schema)
@@ -292,7 +303,7 @@ class ClusterOutput(Output):
         """Return why the answer has no value since the last advance; None if its changes are not followed."""
         return next(iter(self._failures.values()), None)
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         self._check()
         return self.db.explain_workers(self.name)
 

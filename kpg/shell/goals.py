@@ -79,3 +79,11 @@ def variables(text: str) -> list[str]:
     """Return the variables of a body in order of occurrence. Variables local to an aggregate are not among them."""
     names = (variable.name for variable in literals.variables(goal_parser.parse_body(text)))
     return [name for name in dict.fromkeys(names) if not name.startswith("_")]
+
+
+def rule_for(name: str, body: str) -> str:
+    """Return a rule with the given body; its columns are the variables of the body, in order."""
+    names = variables(body)
+    if not names:
+        raise ParseError("the query has no variable", hint="For example path(1, x), x > 3?")
+    return f"{name}({', '.join(names)}) :- {body}."

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from kpg.client.connection import Connection, Subscription
-from kpg.errors import KpgError, ParseError, UndefinedName
+from kpg.errors import KpgError, ParseError, UndefinedName, Unreachable
 from kpg.protocol.parts import RelationSpec
-from kpg.shell.goals import Free, Goal, is_body, parse_atoms, variables
+from kpg.shell.goals import Free, Goal, is_body, parse_atoms, rule_for
 from kpg.shell.live import watch
 from kpg.shell.result_format import show_rows, show_table
 from kpg.shell.statements import defined_relations, group_rules, is_name, is_rule_or_declaration, is_sql
@@ -84,6 +84,8 @@ class Interpreter:
         except KpgError as error:
             head = f"[bold red]{escape(prefix)}{type(error).__name__}:[/]"
             self.errors.print(f"{head} {escape(str(error))}", highlight=False, soft_wrap=True)
+            if isinstance(error, Unreachable):
+                self.errors.print("The next statement tries again; kpg shell --wait SECONDS waits.", highlight=False)
             return False
         finally:
             self.console.file.flush()
@@ -304,14 +306,6 @@ class Interpreter:
         """Print a remark on a terminal; scripts print rows only."""
         if self.interactive:
             self.console.print(text, style="green", highlight=False)
-
-
-def rule_for(name: str, body: str) -> str:
-    """Return a rule with the given body; its columns are the variables of the body, in order."""
-    names = variables(body)
-    if not names:
-        raise ParseError("the query has no variable", hint="For example path(1, x), x > 3?")
-    return f"{name}({', '.join(names)}) :- {body}."
 
 
 def without_terminator(text: str) -> str:

@@ -22,12 +22,14 @@ from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 import kpg
-from kpg.cli import main
+from kpg.cli import main, make_parser
 from kpg.client.change_feed import Step
 from kpg.columns.schema import Schema
+from kpg.server.listener import ListenAddress
 from kpg.shell.interpreter import COMMANDS, Interpreter
 from kpg.shell.live import LiveTable, catch_interrupt
 from kpg.shell.prompt import NameCompleter, converse, open_history
+from kpg.shell.shell_command import open_connection
 from tests.server.serving import ADMIN, served
 
 ROOT = Path(__file__).parent.parent.parent
@@ -280,3 +282,23 @@ def test_one_statement_can_be_given_on_the_command_line(capsys, tmp_path):
 def test_a_server_that_is_not_there_is_said(capsys):
     assert main(["shell", "-c", "edge", "ws://127.0.0.1:1"]) == 1
     assert "cannot reach ws://127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_a_server_that_is_gone_is_reported_at_once_and_found_again():
+    with served() as first:
+        port = int(first.url.rsplit(":", 1)[1])
+        arguments = make_parser().parse_args(["shell", first.url])
+        environment = pytest.MonkeyPatch()
+        environment.setenv("KPG_TOKEN", ADMIN)
+        connection = open_connection(arguments)
+        db = connection.__enter__()
+        environment.undo()
+        interpreter, out, err = shell(db)
+        assert interpreter.attempt("SELECT 1;")
+    began = time.monotonic()
+    assert not interpreter.attempt("SELECT 2;")
+    assert time.monotonic() - began < 20 and "cannot reach" in err.getvalue() and "--wait" in err.getvalue()
+    with served(address=ListenAddress(port=port)):
+        assert interpreter.attempt("SELECT 3;"), err.getvalue()
+        connection.__exit__(None, None, None)
+    assert "3" in out.getvalue()

@@ -21,6 +21,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
 from kpg.api.contracts.input_contract import Input
+from kpg.api.explanation import Explanation
 from kpg.api.output_table import OutputTable
 from kpg.api.recursion import Recursion
 from kpg.api.table_files import read_csv_table, read_parquet_table, schema_of_file
@@ -371,8 +372,11 @@ class Database(Uncopyable, ABC):
     # Introspection and life
 
     @abstractmethod
-    def explain(self) -> str:
-        """Return one block of text for each arrangement: what it indexes, rows, bytes, and which queries share it."""
+    def explain(self) -> Explanation:
+        """Return one block of text for each arrangement: what it indexes, rows, bytes, and which queries share it.
+
+        A notebook shows it as a graph of dataflows and arrangements.
+        """
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
@@ -385,6 +389,11 @@ class Database(Uncopyable, ABC):
     @abstractmethod
     def close(self) -> None:
         """End all dataflows and release everything; may be repeated."""
+
+    def _repr_html_(self) -> str:
+        from kpg.api.notebook_html import html_database
+
+        return html_database(self)
 
     def __enter__(self) -> Self:
         return self

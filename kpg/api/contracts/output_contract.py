@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kpg.algebra.frontier import Frontier
+from kpg.api.answer_preview import PREVIEW_ROWS, AnswerPreview
 from kpg.api.contracts.releasable import Releasable
-from kpg.api.ordered_read import OrderedRead, polars_frame
+from kpg.api.explanation import Explanation
+from kpg.api.ordered_read import FRAME_SECONDS, OrderedRead, live_table, polars_frame
 from kpg.api.uncopyable import Uncopyable
 from kpg.columns.order_key import OrderBy, OrderKey
 from kpg.columns.rows import rows_of
@@ -98,6 +100,17 @@ class Output(Uncopyable, Releasable):
         return OrderedRead(self, self.order).head(size)
 
     @abstractmethod
+    def preview(self, size: int = PREVIEW_ROWS) -> AnswerPreview:
+        """Return the first rows as of the last complete time, each once, and the number of all rows."""
+
+    def live(self, rows: int = PREVIEW_ROWS, *, interval: float = FRAME_SECONDS) -> Any:
+        """Return a table of the first rows that a notebook keeps up to date, at most every `interval` seconds.
+
+        `answer.live().plot("total")` is a plot instead.
+        """
+        return live_table(self, rows, interval)
+
+    @abstractmethod
     def lanes(self) -> Updates:
         """Return the encoded rows as of the last complete time, with that time, also while the answer fails."""
 
@@ -165,12 +178,20 @@ class Output(Uncopyable, Releasable):
         return None if error is None else error.what
 
     @abstractmethod
-    def explain(self) -> str:
-        """Return one block of text for each arrangement that this answer keeps or shares, then its operators."""
+    def explain(self) -> Explanation:
+        """Return one block of text for each arrangement that this answer keeps or shares, then its operators.
+
+        A notebook shows it as a graph of operators.
+        """
 
     @abstractmethod
     def release(self) -> None:
         """Drop the answer and everything that it holds; may be repeated."""
+
+    def _repr_html_(self) -> str:
+        from kpg.api.notebook_html import html_output
+
+        return html_output(self)
 
     def __repr__(self) -> str:
         return f"Output({self.name!r}, {self.schema!r})"

@@ -41,9 +41,10 @@ def use_of(group: UsageGroup) -> dict[str, Any]:
 
 
 @HANDLERS.handles(ExplainCommand)
-def explain(rank: RankGeneration, command: ExplainCommand, blocks: Blocks) -> str:
+def explain(rank: RankGeneration, command: ExplainCommand, blocks: Blocks) -> Any:
     """Explain the db, or one output."""
-    return rank.db.explain() if command.name is None else rank.outputs[command.name].explain()
+    explained = rank.db.explain() if command.name is None else rank.outputs[command.name].explain()
+    return {"text": str(explained), "graph": explained.graph.to_json()}
 
 
 @HANDLERS.handles(FiguresCommand)

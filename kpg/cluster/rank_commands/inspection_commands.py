@@ -23,8 +23,8 @@ class DescribeCommand(Command[TrustedJson]):
 
 
 @message("explain", COMMANDS)
-class ExplainCommand(Command[str]):
-    """Explain the rank's db, or one output."""
+class ExplainCommand(Command[TrustedJson]):
+    """Explain the rank's db, or one output: its text and its graph."""
 
     name: str | None
 

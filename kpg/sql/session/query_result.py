@@ -103,7 +103,7 @@ class QueryResult:
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(show_value(v))}</td>" for v in row) + "</tr>" for row in shown
         )
-        more = f"<p>{len(self):,} rows</p>"
+        more = f"<p>{len(self):,} row{'' if len(self) == 1 else 's'}</p>"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
