@@ -13,17 +13,17 @@ Cost: a pass over the answers every CHECK_SECONDS, or later if it takes long, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kpg.config import Config
 from kpg.dataflow.graph import Dataflow
 from kpg.errors import Lagging
 from kpg.operators.arrange import Publisher
 from kpg.trace.batch import Batch
 
 if TYPE_CHECKING:
-    from kpg.api.embedded_database import EmbeddedDatabase
     from kpg.api.embedded_output import EmbeddedOutput
 
 CHECK_SECONDS = 0.05
@@ -73,40 +73,32 @@ def _queued(queues: list[list[Any]]) -> Iterator[Any]:
 
 
 class LagLimit:
-    """Enforces the limit of a db's answers."""
+    """The limit of a db's answers: the epochs that they may lag behind, and the bytes that they may pin."""
 
-    def __init__(self, db: EmbeddedDatabase) -> None:
-        self._db = db
-        self._epochs = db.config.max_lag
-        memory = db.config.memory_limit
-        self._bytes = None if memory is None else int(PINNED_SHARE * memory)
+    def __init__(self, config: Config) -> None:
+        self._epochs = config.max_lag
+        self._bytes = None if config.memory_limit is None else int(PINNED_SHARE * config.memory_limit)
         self._next_check = 0.0
 
-    def enforce(self) -> None:
-        """Rebuild or stop the answers that lag too far, if a check is due."""
+    def exceeded(self, outputs: Iterable[EmbeddedOutput]) -> list[tuple[EmbeddedOutput, AnswerLag]]:
+        """Return the outputs that lag too far, if a check is due."""
         if (self._epochs is None and self._bytes is None) or monotonic() < self._next_check:
-            return
+            return []
         began = monotonic()
-        for output in list(self._db.outputs.values()):
-            if not output.ended:
-                lag = lag_of(output.dataflow)
-                if self._exceeds(lag):
-                    self._relieve(output, lag)
+        lags = [(output, lag_of(output.dataflow)) for output in outputs if not output.ended]
         now = monotonic()
         self._next_check = now + max(CHECK_SECONDS, (now - began) / CHECK_SHARE)
+        return [(output, lag) for output, lag in lags if self._exceeds(lag)]
 
     def _exceeds(self, lag: AnswerLag) -> bool:
         if self._epochs is not None and lag.epochs > self._epochs:
             return True
         return self._bytes is not None and lag.pinned_bytes > self._bytes
 
-    def _relieve(self, output: EmbeddedOutput, lag: AnswerLag) -> None:
-        if not output.rebuild():
-            self._db.worker.fail(output.dataflow, self._error(output, lag))
-
-    def _error(self, output: EmbeddedOutput, lag: AnswerLag) -> Lagging:
+    def error(self, name: str, lag: AnswerLag) -> Lagging:
+        """Return the error of an answer that is stopped."""
         return Lagging(
-            f"{output.name} fell too far behind",
+            f"{name} fell too far behind",
             detail=f"It is {lag.epochs:,} epochs behind and pins {lag.pinned_bytes:,} bytes; the limits are "
             f"{'none' if self._epochs is None else format(self._epochs, ',')} and "
             f"{'none' if self._bytes is None else format(self._bytes, ',')}.",

@@ -31,7 +31,7 @@ class EmbeddedCompletion(Completion[Dataflow]):
         self.unfinished = False  # whether some work was left to later slices
         self._clock_before: Frontier = db.worker.clock.now  # before it moved last
         self._next_follow = 0.0
-        self._limit = LagLimit(db)
+        self.lag_limit = LagLimit(db.config)
 
     @property
     def lags(self) -> bool:
@@ -74,9 +74,15 @@ class EmbeddedCompletion(Completion[Dataflow]):
             self._finish()
             return False
         self._seal_completed()
-        self._limit.enforce()
+        self._limit_lag()
         self._pass_on(monotonic() >= self._next_follow)
         return True
+
+    def _limit_lag(self) -> None:
+        """Rebuild or stop the answers that lag too far."""
+        for output, lag in self.lag_limit.exceeded(self._db.outputs.values()):
+            if not output.rebuild():
+                self._db.worker.fail(output.dataflow, self.lag_limit.error(output.name, lag))
 
     def _finish(self) -> None:
         """Seal everything before the clock: no work is left."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from kpg.algebra.frontier import Frontier
 from kpg.api.completion import Completed, Completion
 from kpg.api.embedded_completion import FOLLOWER_SECONDS
+from kpg.cluster.cluster_lag import ClusterLag
 from kpg.cluster.coordinator import RankReply
 from kpg.cluster.rank_commands.time_commands import RankReport, SealCommand
 from kpg.errors import KpgError, WorkerLost
@@ -93,6 +94,7 @@ class ClusterCompletion(Completion[ReportedAnswer]):
         self._unfinished = False  # whether ranks were left to work in slices, and have not said that all is complete
         self._told = -1  # the sealed epoch that the ranks know
         self._next_follow = 0.0
+        self._lag = ClusterLag(db)
 
     @property
     def lags(self) -> bool:
@@ -194,16 +196,18 @@ class ClusterCompletion(Completion[ReportedAnswer]):
     def _take(self, rank: int, reply: RankReply[RankReport]) -> None:
         """Keep what a rank has reported: its progress, and changes and failures of outputs."""
         report = self._reports[rank] = reply.value
+        self._lag.note(report)
         for name, block, failure in zip(report.changed, reply.blocks, report.failures, strict=True):
             if name in self._db.outputs:
                 self._db.outputs[name].take(rank, block, failure)
 
     def notify(self) -> None:
-        """Call the listeners of outputs with changes that all ranks have completed, then those of failures."""
+        """Call the listeners of outputs with changes that all ranks have completed, then act on failures and lag."""
         for output in tuple(self._db.changed):
             output.notify()
         while self._db.failed:  # what replaces an answer may fail as well
             self._db.failed.pop().fail()
+        self._lag.relieve()
 
     def _seal(self, tell: bool) -> None:
         """Advance `sealed`; tell the ranks, if no advance is about to."""

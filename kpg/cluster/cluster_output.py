@@ -24,6 +24,7 @@ from kpg.cluster.rank_commands.query_commands import (
     DiscardChangesCommand,
     KeepTimesCommand,
     OutputFrontierCommand,
+    RebuildOutputCommand,
     ReleaseOutputCommand,
     SnapshotCommand,
     TakeChangesCommand,
@@ -71,6 +72,7 @@ class ClusterOutput(Output):
         self._listeners: list[Callable[[Changes], Any]] = []
         self._on_failure: Callable[[], None] | None = None
         self._limits = limits
+        self._rebuilt = False  # whether its dataflow has been replaced, because it lagged too far
         self._released = False
 
     # Changes
@@ -259,6 +261,21 @@ class ClusterOutput(Output):
             self._known_through = max(self._known_through, bound)
             self._unread = split_at(self._unread, self._known_through)[0]
         return self._known_through
+
+    def rebuild(self) -> bool:
+        """Make all workers replace its dataflow by one that begins with the current rows; return whether they can.
+
+        They can once, if no other query reads it, and if it keeps its rows or was not read yet.
+        """
+        if self._rebuilt or (self.followed and not self.keep):
+            return False
+        with self.db.coordinator.lock:
+            self._rebuilt = all(reply.value for reply in self.db.ask(RebuildOutputCommand(self.name)))
+            if self._rebuilt:
+                self._known_through = max(self._known_through, self.db.completion.complete_through(self))
+                self.first_epoch = self.db.epoch - 1
+                self.installed_by = self.db.completion.note_install()
+        return self._rebuilt
 
     @property
     def ended(self) -> bool:

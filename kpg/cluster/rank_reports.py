@@ -16,6 +16,7 @@ from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from kpg.api.answer_lag import AnswerLag
 from kpg.api.changes import Changes
 from kpg.cluster.rank_commands.time_commands import RankReport
 from kpg.cluster.rank_completion import RankCompletion, RankProgress
@@ -65,6 +66,11 @@ class RankReports:
         """Report the progress and the failure of an output."""
         self.add(output_key(output.name), output.dataflow.id)
         output.on_failure(partial(self._failed.add, output.name))
+
+    def replace_output(self, output: EmbeddedOutput) -> None:
+        """Report on the new dataflow of an output that was rebuilt."""
+        self.forget(output_key(output.name))
+        self.add_output(output)
 
     def forget(self, key: str) -> None:
         """Report no progress of an answer any more."""
@@ -132,10 +138,11 @@ class RankReports:
         if began < self._not_before and not idle:
             return None
         progress = self.completion.progress(self._active)
-        is_new = self._is_due or progress != self._sent or any(self._changes.values()) or bool(self._failed)
+        behind = self.completion.lag_limit.exceeded(self._outputs.values()) if progress.lagging else []
+        is_new = self._is_due or progress != self._sent or any(self._changes.values()) or bool(self._failed or behind)
         report = None
         if is_new:
-            report = self._take(progress, self._active_outputs())
+            report = self._take(progress, self._active_outputs(), behind={output.name: lag for output, lag in behind})
         spent = monotonic() - began
         self._not_before = began + spent / REPORT_SHARE if progress.lagging else 0.0
         return report
@@ -157,6 +164,7 @@ class RankReports:
         may_fail: list[str],
         log_bytes: int = 0,
         trouble: FailureSpec | None = None,
+        behind: dict[str, AnswerLag] | None = None,
     ) -> Answer[RankReport]:
         changed: list[str] = []
         failures: list[FailureSpec | None] = []
@@ -182,6 +190,7 @@ class RankReports:
             progress.reached,
             progress.complete,
             lagging,
+            {name: (lag.epochs, lag.pinned_bytes) for name, lag in (behind or {}).items()},
         )
         return Answer(report, blocks)
 

@@ -10,6 +10,7 @@ from kpg.cluster.rank_commands.query_commands import (
     ChangeLimitsCommand,
     DiscardChangesCommand,
     EndGroupCommand,
+    FailOutputCommand,
     IndexedRowsCommand,
     InstallArrangementCommand,
     InstallOutputCommand,
@@ -18,6 +19,7 @@ from kpg.cluster.rank_commands.query_commands import (
     LookupCommand,
     OutputFrontierCommand,
     ProbeFrontierCommand,
+    RebuildOutputCommand,
     ReleaseArrangementCommand,
     ReleaseOutputCommand,
     ReleaseProbeCommand,
@@ -30,6 +32,7 @@ from kpg.cluster.rank_reports import index_key
 from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
 from kpg.cluster.shard_blocks import shard_block
 from kpg.plan import plan_document
+from kpg.protocol.error_messages import error_of
 from kpg.protocol.parts import FailureSpec
 
 
@@ -181,3 +184,20 @@ def change_limits(rank: RankGeneration, command: ChangeLimitsCommand, blocks: Bl
 def end_group(rank: RankGeneration, command: EndGroupCommand, blocks: Blocks) -> None:
     """Forget a group."""
     rank.groups.pop(command.number, None)
+
+
+@HANDLERS.handles(RebuildOutputCommand)
+def rebuild_output(rank: RankGeneration, command: RebuildOutputCommand, blocks: Blocks) -> bool:
+    """Rebuild an output, as all ranks do at this point."""
+    output = rank.outputs[command.name]
+    is_rebuilt = output.rebuild()
+    if is_rebuilt:
+        rank.reports.replace_output(output)
+    return is_rebuilt
+
+
+@HANDLERS.handles(FailOutputCommand)
+def fail_output(rank: RankGeneration, command: FailOutputCommand, blocks: Blocks) -> None:
+    """Stop an output."""
+    if command.name in rank.outputs:
+        rank.db.worker.fail(rank.outputs[command.name].dataflow, error_of(command.failure))

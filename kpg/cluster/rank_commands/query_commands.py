@@ -175,3 +175,21 @@ class EndGroupCommand(Command[None]):
     """Forget what the queries of a session used: it has ended, with all of them."""
 
     number: int
+
+
+@message("rebuild_output", COMMANDS)
+class RebuildOutputCommand(Command[bool]):
+    """Replace the dataflow of an output by a new one that begins with the current rows: it lags too far.
+
+    The result is whether this is possible, which it is on all ranks or on none.
+    """
+
+    name: str
+
+
+@message("fail_output", COMMANDS)
+class FailOutputCommand(Command[None]):
+    """Stop an output with an error."""
+
+    name: str
+    failure: FailureSpec
