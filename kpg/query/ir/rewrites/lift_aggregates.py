@@ -83,6 +83,9 @@ class AggregateLifting:
 
     def lift_all(self, rule: Rule) -> list[Rule]:
         """Lift all aggregates of a rule. Each count and sum doubles the number of rules: with a value, and without."""
+        doubling = sum(aggregate.op in ZERO_OF_NOTHING for aggregate in distinct_aggregates(rule))
+        if 2**doubling > MAX_ALTERNATIVES:
+            raise too_many(rule.body)
         waiting, rules = [rule], list[Rule]()
         self._groups.clear()
         while waiting:
@@ -98,7 +101,7 @@ class AggregateLifting:
     def lift_first(self, rule: Rule) -> list[Rule] | None:
         """Lift one aggregate of a rule; return the rules that replace the rule, or None if it has no aggregate."""
         rule = with_plain_atoms(rule)
-        terms = list(dict.fromkeys(aggregate for part in (rule.head, rule.body) for aggregate in aggregates(part)))
+        terms = distinct_aggregates(rule)
         if not terms:
             return None
         plain = [literal for literal in literals(rule) if not any(True for _ in aggregates(literal))]
@@ -180,6 +183,11 @@ class AggregateLifting:
         self.relations.append(Relation(head.relation, columns_of([*keys, *local], kinds), aggregate.at, generated=True))
         role = "silent" if aggregate_can_fail(aggregate) else ""
         return expand_rule(Rule((head,), formula, aggregate.at, tuple(sorted(kinds.items())), role=role))
+
+
+def distinct_aggregates(rule: Rule) -> list[AggregateTerm]:
+    """Return the aggregates of a rule that are in no other one, in order of occurrence."""
+    return list(dict.fromkeys(aggregate for part in (rule.head, rule.body) for aggregate in aggregates(part)))
 
 
 def aggregate_can_fail(aggregate: AggregateTerm) -> bool:
