@@ -127,7 +127,7 @@ def open(
         from kpg.cluster.local_launcher import LocalLauncher
 
         shared = directory_of(directory, filesystem, durability, checkpoint_bytes)
-        return ClusterDatabase(config, workers, LocalLauncher(spare=shared is not None), directory=shared)
+        return ClusterDatabase(config, workers, LocalLauncher(), directory=shared)
     make = partial(EmbeddedDatabase, config)
     if directory is not None:
         from kpg.api.durability import open_durable

@@ -9,6 +9,7 @@ os.environ.setdefault("KPG_KERNELS", "compiled")
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from kpg.cluster.rank_starter import RankStarter  # noqa: E402
 from kpg.kernels import warm  # noqa: E402
 from kpg.kernels.jit import KERNELS  # noqa: E402
 
@@ -23,6 +24,14 @@ settings.register_profile(
 )
 settings.register_profile("nojit", settings.get_profile("ci"), max_examples=25)  # a hundred times slower per row
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "kpg"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_starter_of_ranks() -> Iterator[None]:
+    """All tests of several workers have their ranks forked from one process, which has all code loaded."""
+    starter = RankStarter.share()
+    yield
+    starter.release()
 
 
 @pytest.fixture(scope="session", autouse=True)
