@@ -17,7 +17,7 @@ from kpg.errors import ParseError, TypeMismatch, UndefinedName
 from kpg.query.source_text import did_you_mean
 from kpg.sql.bind.bind_calls import CallBinder
 from kpg.sql.bind.bind_predicates import PredicateBinder
-from kpg.sql.bind.catalog_calls import cast_to_name
+from kpg.sql.bind.catalog_calls import cast_to_name, is_option_vector
 from kpg.sql.bind.coercions import as_boolean, coerce, function_call, is_unknown, resolved, unified
 from kpg.sql.bind.parameter_values import parameter_constant, signed_number
 from kpg.sql.bind.tree_reading import name_of
@@ -37,7 +37,7 @@ from kpg.sql.relational.scalars import (
     SubqueryArray,
     SubqueryValue,
 )
-from kpg.sql.sql_types import BOOLEAN, INTEGER, INTERVAL, UNKNOWN, SqlType, array_of
+from kpg.sql.sql_types import BOOLEAN, INTEGER, INTERVAL, SMALLINT, UNKNOWN, SqlType, array_of
 
 OPERATORS: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^",
@@ -298,6 +298,8 @@ class ExpressionBinder(PredicateBinder, CallBinder):
         if isinstance(indices[0], exp.Slice):
             raise not_supported("a slice of an array", span)
         array = self.bind(this)
+        if is_option_vector(array):
+            return Constant(0, type=SMALLINT, span=span)  # all indexes are ascending, with nulls last
         if array.type.element is None:
             what = f"cannot subscript type {array.type} because it does not support subscripting"
             raise sql_failure(TypeMismatch, what, span, "42804")

@@ -49,6 +49,10 @@ class Aliases:
     span: Span | None
 
 
+# Functions whose rows are those of a relation of the catalog, as pgAdmin calls them.
+RELATION_FUNCTIONS: Final = {"pg_show_all_settings": "pg_catalog.pg_settings"}
+
+
 class FromBinder(JoinBinder):
     """Binds the FROM clause of one query. `outer` is the scope around the query."""
 
@@ -203,6 +207,10 @@ class FromBinder(JoinBinder):
         span = self.context.span(call)
         binder = ExpressionBinder(self.lateral_scope(left), self.context)
         aliases = self.aliases(alias)
+        if name in RELATION_FUNCTIONS and not arguments and not ordinality:
+            entry = self.context.catalog.entry(RELATION_FUNCTIONS[name])
+            assert entry is not None
+            return scan(entry, Aliases(aliases.name or name, aliases.columns, aliases.span))
         if not is_table_function(name):
             return self.scalar_function(binder, call, bool(ordinality), aliases, span)
         table = aliases.name or name

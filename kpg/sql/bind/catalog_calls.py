@@ -18,11 +18,12 @@ from kpg.sql.catalog.fixed_settings import FIXED_SETTINGS
 from kpg.sql.catalog.system_types import OIDS_BY_NAME, format_type
 from kpg.sql.functions.building import values
 from kpg.sql.functions.function import Function
+from kpg.sql.parse.call_rules import COLUMN_POSITION
 from kpg.sql.parse.postgres_tokens import folded
 from kpg.sql.parse.spans import Span
-from kpg.sql.parse.sql_failures import sql_failure
+from kpg.sql.parse.sql_failures import not_supported, sql_failure
 from kpg.sql.relational.relations import Filter, Scan
-from kpg.sql.relational.scalars import Column, Constant, Scalar, ScalarCall, SubqueryValue, conjunction
+from kpg.sql.relational.scalars import Column, ColumnValue, Constant, Scalar, ScalarCall, SubqueryValue, conjunction
 from kpg.sql.sql_types import BIGINT, BOOLEAN, INTEGER, TEXT, SqlType, array_of
 from kpg.version import __version__
 
@@ -44,7 +45,8 @@ CONSTANTS: Final[dict[str, tuple[Any, SqlType]]] = {
         (True, BOOLEAN),
     ),
     **dict.fromkeys(
-        ("pg_is_in_recovery", "pg_relation_is_publishable", "pg_is_other_temp_schema"), (False, BOOLEAN)
+        ("pg_is_in_recovery", "pg_is_wal_replay_paused", "pg_relation_is_publishable", "pg_is_other_temp_schema"),
+        (False, BOOLEAN),
     ),
     **dict.fromkeys(
         (
@@ -82,6 +84,10 @@ def catalog_call(name: str, arguments: tuple[Scalar, ...], context: BindContext,
         given = text.value if isinstance(text, Constant) else None
         plain = str(given or "").strip().removeprefix("pg_catalog.").lower()
         return Constant(OIDS_BY_NAME.get(plain), type=BIGINT, span=span)
+    if name == COLUMN_POSITION:
+        if arguments[0].type.name != "oid":  # only columns of the catalog have this type
+            raise not_supported("a window function (OVER)", span)
+        return coerce(arguments[1], BIGINT, "explicit")  # columns are never dropped, so their numbers have no gaps
     if name == "json_build_object":
         return function_call("jsonb_build_object", arguments, span)
     if name == "format_type" and len(arguments) == 2:
@@ -93,6 +99,11 @@ def catalog_call(name: str, arguments: tuple[Scalar, ...], context: BindContext,
         keys = {"oid": coerce(arguments[0], BIGINT, "explicit"), "position": coerce(position, INTEGER, "explicit")}
         return looked_up(context, "kpg_definitions", keys, "definition", span)
     return None
+
+
+def is_option_vector(value: Scalar) -> bool:
+    """Return whether a value is pg_index.indoption: to clients a text, of which some also read elements."""
+    return isinstance(value, ColumnValue) and value.type == TEXT and value.column.name in ("indoption", "i_indoption")
 
 
 def formatted_type(oid: Scalar, modifier: Scalar, span: Span | None) -> ScalarCall:
@@ -132,7 +143,9 @@ def cast_to_name(kind: str, value: Scalar, context: BindContext, span: Span | No
         if kind == "regtype" and isinstance(text, str):
             return Constant(oid_of_name(text, span), type=BIGINT, span=span)
         value = coerce(value, TEXT)
-    if kind == "regproc":
+    if kind == "regproc":  # the catalog has functions by their names, without a schema
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            return Constant(value.value.removeprefix("pg_catalog."), type=TEXT, span=span)
         return value
     if kind == "regtype":
         return formatted_type(value, Constant(None, type=INTEGER), span)

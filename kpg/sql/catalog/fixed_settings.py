@@ -28,6 +28,7 @@ FIXED_SETTINGS: Final = {
     "integer_datetimes": "on",
     "bytea_output": "hex",
     "max_identifier_length": "63",
+    "max_index_keys": "32",
     "in_hot_standby": "off",
     "is_superuser": "off",
     "session_authorization": "kpg",

@@ -208,6 +208,11 @@ SYSTEM_COLUMNS: Final = {
         "query_start:timestamptz state_change:timestamptz wait_event_type wait_event state backend_xid:oid "
         "backend_xmin:oid query_id:bigint query backend_type"
     ),
+    "pg_catalog.pg_stat_gssapi": ("pid:integer gss_authenticated:boolean principal encrypted:boolean"),
+    "pg_catalog.pg_replication_slots": (
+        "slot_name plugin slot_type datoid:oid database temporary:boolean active:boolean active_pid:integer "
+        "xmin:oid catalog_xmin:oid restart_lsn confirmed_flush_lsn wal_status safe_wal_size:bigint two_phase:boolean"
+    ),
     "pg_catalog.pg_db_role_setting": ("setdatabase:oid setrole:oid setconfig:text[]"),
     "pg_catalog.pg_user_mapping": ("oid:oid umuser:oid umserver:oid umoptions:text[]"),
     "information_schema.schemata": (

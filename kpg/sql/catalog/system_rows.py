@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kpg.errors import KpgError
 from kpg.sql.catalog.entries import CatalogEntry, SequenceEntry, TableColumn, TableEntry
+from kpg.sql.catalog.fixed_settings import FIXED_SETTINGS
 from kpg.sql.catalog.system_types import TYPE_FIELDS, TYPE_ROWS, modifier_of, oid_of_type
 from kpg.sql.sql_types import SqlType
 
@@ -191,7 +192,7 @@ class SystemRows:
             yield row | {
                 "typnamespace": NAMESPACES["pg_catalog"], "typowner": OWNER_OID, "typtype": "b", "typisdefined": True,
                 "typdelim": ",", "typtypmod": -1, "typalign": "i", "typstorage": "p",
-                "typinput": "array_in" if row["typcategory"] == "A" else f"{row['typname']}in",
+                "typinput": "array_in" if str(row["typname"]).startswith("_") else f"{row['typname']}in",
                 "typoutput": "array_out" if row["typcategory"] == "A" else f"{row['typname']}out",
                 "typreceive": "array_recv" if row["typcategory"] == "A" else f"{row['typname']}recv",
                 "typsend": "array_send" if row["typcategory"] == "A" else f"{row['typname']}send",
@@ -268,6 +269,14 @@ class SystemRows:
     def pg_catalog_pg_language(self) -> Iterator[Row]:
         """Yield the languages."""
         yield {"oid": 14, "lanname": "sql", "lanowner": OWNER_OID, "lanpltrusted": True}
+
+    def pg_catalog_pg_settings(self) -> Iterator[Row]:
+        """Yield the settings that have one value."""
+        for name, value in FIXED_SETTINGS.items():
+            yield {
+                "name": name, "setting": value, "context": "internal", "vartype": "string", "source": "default",
+                "boot_val": value, "reset_val": value,
+            }  # fmt: skip
 
     def pg_catalog_pg_sequence(self) -> Iterator[Row]:
         """Yield the sequences."""

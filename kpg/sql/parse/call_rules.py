@@ -23,6 +23,9 @@ BARE_FUNCTIONS: Final = frozenset(
     "current_catalog current_schema".split()
 )
 SYSTEM_SCHEMA: Final = "pg_catalog"
+EXPAND_ARRAY: Final = ("information_schema", "_pg_expandarray")
+EXPANDED: Final = "expanded"  # marks the call of `unnest` that stands for it
+COLUMN_POSITION: Final = "position of a column"  # the function that `column_position` calls; no text can name it
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
@@ -49,13 +52,19 @@ class CallRules(TypeRules):
         """Parse the call of a function by its name."""
         start = self._index
         name = self.label()
-        if self.accept_symbol("."):
-            if folded(name.name) != SYSTEM_SCHEMA:
-                raise self.unsupported("a function of another schema", start)
+        schema = folded(name.name) if self.accept_symbol(".") else None
+        if schema is not None:
             name = self.label()
+            expands = (schema, folded(name.name)) == EXPAND_ARRAY
+            if schema != SYSTEM_SCHEMA and not expands:
+                raise self.unsupported("a function of another schema", start)
+            if expands:  # JDBC reads keys by it; its rows are pairs of an element x and its position n
+                name = exp.Identifier(this="unnest", quoted=False)
         node = exp.Anonymous(this=name, expressions=[])
         self.call_arguments(node)
         self.spanned(node, start)
+        if schema == EXPAND_ARRAY[0]:
+            node.meta[EXPANDED] = True
         return self.call_suffixes(node, start)
 
     def call_arguments(self, node: exp.Anonymous) -> None:
@@ -99,8 +108,36 @@ class CallRules(TypeRules):
             node.set("filter", self.parse_expression())
             self.expect_symbol(")")
         if self.at_word("over") and (self.at_symbol("(", 1) or is_word(self._next)):
-            raise self.unsupported("a window function (OVER)", start)
+            position = self.column_position(node, start)
+            if position is None:
+                raise self.unsupported("a window function (OVER)", start)
+            return position
         return self.spanned(node, start)
+
+    def column_position(self, node: exp.Anonymous, start: int) -> exp.Expr | None:
+        """Parse the window by which JDBC numbers the columns of each table; return None for any other one."""
+        before = self._index
+        if folded(node.this.name) == "row_number" and self.accept("over") and self.accept_symbol("("):
+            if self.accept("partition", "by"):
+                table = self.parse_expression()
+                if self.accept("order", "by"):
+                    column = self.parse_expression()
+                    if self.accept_symbol(")") and (table.name, column.name) == ("attrelid", "attnum"):
+                        return self.spanned(call(COLUMN_POSITION, table, column), start)
+        self._retreat(before)
+        return None
+
+    def row_field(self, node: exp.Expr, start: int) -> exp.Expr:
+        """Parse a field of a row; only the rows of `_pg_expandarray` have fields."""
+        self.expect_symbol(".")
+        field, row = folded(self.label().name), node.unnest()
+        if row.meta.get(EXPANDED) and field == "n":
+            one = exp.Literal.number(1)
+            return self.spanned(call("generate_subscripts", *row.expressions, self.spanned(one, start)), start)
+        is_element = row.meta.get(EXPANDED) or (isinstance(row, exp.Column) and folded(row.name) == "keys")
+        if is_element and field == "x":
+            return row
+        raise self.unsupported("a field of a row", start)
 
     def bare_function(self, word: str) -> exp.Expr:
         """Parse a function that is called without parentheses."""

@@ -219,7 +219,7 @@ class PrimaryRules(CallRules):
             if self.accept_symbol("["):
                 node = self.spanned(exp.Bracket(this=node, expressions=[self.subscript()]), start)
             elif self.at_symbol("."):
-                raise self.unsupported("a field of a row")
+                node = self.row_field(node, start)
             else:
                 return node
 

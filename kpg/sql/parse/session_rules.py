@@ -38,8 +38,8 @@ class SessionRules(ChangeRules):
         """Parse the rest of SUBSCRIBE."""
 
     @abstractmethod
-    def transaction_modes(self) -> None:
-        """Parse the modes of a transaction."""
+    def transaction_modes(self) -> bool:
+        """Parse the modes of a transaction; return whether it is READ ONLY."""
 
     # --- SHOW, SET, RESET
 
@@ -61,6 +61,11 @@ class SessionRules(ChangeRules):
             self.unexpected("TABLES, VIEWS, INDEXES, SEQUENCES, COLUMNS or the name of a setting")
         return ShowStatement(tuple(what), of, span=self.span_from(start))
 
+    def modes_of_later_transactions(self, start: int) -> None:
+        """Parse the modes that SET gives to transactions; only BEGIN makes one READ ONLY."""
+        if self.transaction_modes():
+            raise self.unsupported("SET TRANSACTION READ ONLY", start)
+
     def set_setting(self, start: int) -> SetStatement:
         """Parse SET [SESSION] name = value, and the forms that SQL has for some settings."""
         if self.at_word("local") or self.at_word("constraints"):
@@ -68,10 +73,10 @@ class SessionRules(ChangeRules):
         if self.accept("session", "characteristics"):
             self.expect("as")
             self.expect("transaction")
-            self.transaction_modes()
+            self.modes_of_later_transactions(start)
             return SetStatement(self.setting_name("transaction_isolation", start), None, span=self.span_from(start))
         if self.accept("transaction"):
-            self.transaction_modes()
+            self.modes_of_later_transactions(start)
             return SetStatement(self.setting_name("transaction_isolation", start), None, span=self.span_from(start))
         self.accept("session")
         if self.accept("time", "zone"):

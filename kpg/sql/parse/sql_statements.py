@@ -216,6 +216,7 @@ class TransactionStatement(SqlStatement):
 
     kind: Literal["begin", "commit", "rollback", "savepoint", "release", "rollback to"]
     savepoint: str = ""
+    read_only: bool = False
 
     @property
     def ends_failure(self) -> bool:

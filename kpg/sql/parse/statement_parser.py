@@ -142,8 +142,9 @@ class StatementRules(SessionRules):
         else:
             self.one_of("work", "transaction")
         if TRANSACTION_WORDS[word] == "begin":
-            self.transaction_modes()
-        elif TRANSACTION_WORDS[word] == "rollback" and self.accept("to"):
+            read_only = self.transaction_modes()
+            return TransactionStatement("begin", read_only=read_only, span=self.span_from(start))
+        if TRANSACTION_WORDS[word] == "rollback" and self.accept("to"):
             self.accept("savepoint")
             return TransactionStatement("rollback to", str(self.name()), span=self.span_from(start))
         elif self.at_word("and") or self.at_word("to") or self.at_word("prepared"):
@@ -158,18 +159,23 @@ class StatementRules(SessionRules):
         kind: Literal["release", "savepoint"] = "release" if releases else "savepoint"
         return TransactionStatement(kind, str(self.name()), span=self.span_from(start))
 
-    def transaction_modes(self) -> None:
-        """Parse the modes after BEGIN. All isolation levels are served by snapshots with a check at commit."""
+    def transaction_modes(self) -> bool:
+        """Parse the modes after BEGIN; return whether it is READ ONLY.
+
+        All isolation levels are served by snapshots with a check at commit.
+        """
+        read_only = False
         while self._curr:
             if self.accept("isolation", "level"):
                 levels = (("serializable",), ("repeatable", "read"), ("read", "committed"), ("read", "uncommitted"))
                 if not any(self.accept(*level) for level in levels):
                     self.unexpected("an isolation level")
-            elif self.at_word("read", "only"):
-                raise self.unsupported("a transaction that is READ ONLY")
+            elif self.accept("read", "only"):
+                read_only = True
             elif not (self.accept("read", "write") or self.accept("not", "deferrable")):
                 self.unexpected("a mode of the transaction")
             self.accept_symbol(",")
+        return read_only
 
     # --- EXPLAIN, SUBSCRIBE
 

@@ -163,6 +163,9 @@ class SqlSession:
                 "the transaction has failed; statements are ignored until its end",
                 hint="ROLLBACK, and begin again.",
             )
+        if self.transaction is not None and self.transaction.read_only and is_write(statement):
+            what = "cannot write in a read-only transaction"
+            raise sql_error(ProgramError, sql_errors.READ_ONLY_TRANSACTION, what, hint="BEGIN without READ ONLY.")
 
     def close(self) -> None:
         """End the open transaction, and close all cursors."""
@@ -252,3 +255,17 @@ def session_of(db: Database) -> SqlSession:
     if session is None:
         session = db.__dict__["_sql_session"] = SqlSession(db)
     return session
+
+
+WRITES: Final = (
+    statements.CreateTable, statements.CreateView, statements.CreateIndex, statements.CreateSequence,
+    statements.DropStatement, statements.InsertStatement, statements.UpdateStatement, statements.DeleteStatement,
+    statements.TruncateStatement,
+)  # fmt: skip
+
+
+def is_write(statement: statements.SqlStatement) -> bool:
+    """Return whether a statement changes the db."""
+    return isinstance(statement, WRITES) or (
+        isinstance(statement, statements.CopyStatement) and statement.direction == "from"
+    )

@@ -44,8 +44,9 @@ _NUMBERS = count()
 class SqlTransaction:
     """The writes of an open transaction, and what it has read."""
 
-    def __init__(self, session: SqlSession) -> None:
+    def __init__(self, session: SqlSession, read_only: bool = False) -> None:
         self._db = session.db
+        self.read_only = read_only
         if self._db.sealed is None:
             self._db.advance(wait=not self._db.answers_lag)
         self.start = self._db.epoch  # changes at this epoch or later are not visible
@@ -128,7 +129,7 @@ def control_transaction(session: SqlSession, statement: TransactionStatement) ->
     if statement.kind == "begin":
         session.require_outside_transaction("BEGIN")
         session.require_no_pending_rows()
-        session.transaction = SqlTransaction(session)
+        session.transaction = SqlTransaction(session, statement.read_only)
         return QueryResult("BEGIN")
     transaction = session.transaction
     if transaction is None:

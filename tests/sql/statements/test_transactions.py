@@ -97,3 +97,40 @@ def test_some_statements_run_outside_transactions_only(db, statement):
 
 def test_commit_needs_begin(db):
     assert state_of(db.sql, "COMMIT") == "25P01"
+
+
+def test_a_read_only_transaction_reads_and_refuses_to_write():
+    with kpg.open() as db:
+        db.sql("CREATE TABLE t (n INTEGER)")
+        db.sql("INSERT INTO t VALUES (1)")
+        for write in ("INSERT INTO t VALUES (2)", "DELETE FROM t", "UPDATE t SET n = 3", "TRUNCATE t", "DROP TABLE t",
+                      "CREATE TABLE u (n INTEGER)"):  # fmt: skip
+            db.sql("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            assert db.sql("SELECT n FROM t").rows() == [(1,)]
+            with pytest.raises(kpg.ProgramError, match="read-only transaction") as refused:
+                db.sql(write)
+            assert refused.value.sqlstate == "25006"
+            db.sql("ROLLBACK")
+        db.sql("BEGIN READ WRITE")
+        db.sql("INSERT INTO t VALUES (2)")
+        db.sql("COMMIT")
+        assert db.sql("SELECT count(*) FROM t").value() == 2
+        with pytest.raises(kpg.NotSupported, match="READ ONLY"):
+            db.sql("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+
+
+def test_only_the_catalog_has_numbers_of_columns_and_rows_with_fields():
+    """JDBC reads columns and keys by them; elsewhere they are refused, and never wrong."""
+    with kpg.open() as db:
+        db.sql("CREATE TABLE t (attrelid BIGINT, attnum INTEGER, PRIMARY KEY (attnum, attrelid))")
+        window = "row_number() OVER (PARTITION BY attrelid ORDER BY attnum)"
+        assert db.sql(
+            f"SELECT attname, {window} FROM pg_catalog.pg_attribute WHERE attrelid = 't'::regclass ORDER BY attname"
+        ).rows() == [("attnum", 2), ("attrelid", 1)]
+        for text in (f"SELECT {window} FROM t", "SELECT row_number() OVER (ORDER BY attnum) FROM t"):
+            with pytest.raises(kpg.NotSupported, match="window"):
+                db.sql(text)
+        expanded = "information_schema._pg_expandarray(indkey)"
+        assert db.sql(f"SELECT ({expanded}).n, ({expanded}).x FROM pg_catalog.pg_index").rows() == [(1, 2), (2, 1)]
+        with pytest.raises(kpg.NotSupported, match="field"):
+            db.sql("SELECT (attnum).x FROM t")
