@@ -37,6 +37,10 @@ def test_the_container_runs_the_server_as_a_user_with_a_health_check():
     command = [*json.loads(last["ENTRYPOINT"]), *json.loads(last["CMD"])]
     options = make_parser().parse_args(command[1:])
     assert command[0] == "kpg" and options.directory == Path("/data") and options.host == "0.0.0.0"
+    cache = re.search(r"\bKPG_CACHE_DIR=(\S+)", last["ENV"])
+    assert cache is not None and not cache[1].startswith(last["VOLUME"].strip('[]"'))  # a volume would hide the kernels
+    made, warmed = (next(n for n, (_, rest) in enumerate(lines) if part in rest) for part in ("install -d", "kpg warm"))
+    assert cache[1] in lines[made][1] and made < warmed
     for name, rest in lines:
         if name == "COPY" and "--from" not in rest:
             assert all((ROOT / source).exists() for source in rest.split()[:-1])
