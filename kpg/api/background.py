@@ -12,7 +12,7 @@ that are passed in (`on_change`, the step of `iterate`, reducers) run on that th
 long work to another thread. Plain values (tables, numbers, schemas, expressions) cross as they are. A call costs two
 thread switches, so insert many rows at a time.
 
-While no call waits, the thread merges and compacts traces.
+While no call comes for some milliseconds, the thread merges and compacts traces.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import threading
 import types
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isfunction
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,6 +49,7 @@ from kpg.errors import Closed
 
 Result = TypeVar("Result")
 SLICE_SECONDS = 0.002  # of work between two calls
+IDLE_DELAY_SECONDS = 0.002  # without a call before idle work begins: a client that calls often does not wait for it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,6 +175,8 @@ class OwnerThread:
             return self._next_work.pop()
         if self._db.completion.has_work:
             return NO_CALL if self._queue.empty() else self._queue.get()
+        with suppress(Empty):
+            return self._queue.get(timeout=IDLE_DELAY_SECONDS)
         while self._queue.empty() and self._db.idle(self._db.merge_policy.idle_fuel):
             if self._db.worker.is_busy:
                 return NO_CALL  # slices continue what takes long

@@ -71,7 +71,7 @@ class EmbeddedCompletion(Completion[Dataflow]):
 
     def work(self, seconds: float) -> bool:
         if not self._db.worker.run_slice(seconds):
-            self._finish()
+            self.finish()
             return False
         self._seal_completed()
         self._limit_lag()
@@ -84,7 +84,7 @@ class EmbeddedCompletion(Completion[Dataflow]):
             if not output.rebuild():
                 self._db.worker.fail(output.dataflow, self.lag_limit.error(output.name, lag))
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Seal everything before the clock: no work is left."""
         if self.unfinished:
             self.seal(self._clock_before)

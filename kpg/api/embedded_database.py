@@ -170,15 +170,18 @@ class EmbeddedDatabase(CompletingDatabase):
         busy, now = bool(self.pending), self.time
         self.outputs.release_abandoned()
         at_once = wait and self.completion.requests is None
-        self.push_to(time, origins, directly=at_once)
+        self.push_to(time, origins, directly=at_once or self.completion.requests is not None)
         if at_once:
             self._run_worker(now)
+        is_done = not at_once and self.worker.run_directly()
         if self.durable is not None:
             self.durable.wait()
         for origin in origins:
             self.applied.add(origin)
         if not at_once:
             self.completion.leave_work(now)
+            if is_done:
+                self.completion.finish()
             if wait:
                 self.settle()
             return
@@ -202,7 +205,7 @@ class EmbeddedDatabase(CompletingDatabase):
     def push_to(self, time: int | Time | Frontier, origins: tuple[Origin, ...] = (), directly: bool = False) -> None:
         """Log the pending rows, pass them to the dataflows and move the clock, without doing any of the work.
 
-        With `directly`, the caller must run the worker next; few rows then need no progress counts.
+        With `directly`, the caller must call `worker.run` or `worker.run_directly` next: few rows need no counts.
         """
         self.check()
         frontier = self._frontier_ahead(time)

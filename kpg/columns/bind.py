@@ -184,6 +184,19 @@ class BoundExpression:
             return [None] * self.type.lanes
         return list(self._scope.schema.lanes_at(self.column))
 
+    def required_constants(self, silent: bool = False) -> dict[int, int]:
+        """Return lanes that have these values in every row on which this condition is true, or fails.
+
+        With `silent`, rows that fail do not matter.
+        """
+        schema = self._scope.schema
+        return {
+            lane: value
+            for column, values in self._node.required_constants().items()
+            if silent or not (self.fallible and schema.types[column].nullable)  # null & a failure is a failure
+            for lane, value in zip(schema.lanes_at(column), values, strict=True)
+        }
+
     def evaluate(self, data: Ints) -> Evaluated:
         """Return the value of each of the n rows of int64[lanes, n]: int64[n], or int64[k, n] if it has k lanes."""
         try:

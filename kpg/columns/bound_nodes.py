@@ -89,6 +89,13 @@ class BoundNode(ABC):
     def run(self, data: Ints) -> NodeResult:
         """Return the value of each row, and a failure code for each row or None."""
 
+    def required_constants(self) -> dict[int, tuple[int, ...]]:
+        """Return columns, by position, that have these lane values wherever this condition is true.
+
+        Where such a column has another value that is not null, the condition is false and does not fail.
+        """
+        return {}
+
 
 class ColumnNode(BoundNode):
     """The value of a column."""

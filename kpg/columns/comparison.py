@@ -16,6 +16,7 @@ from kpg.columns.bound_nodes import (
     BindingScope,
     Bools,
     BoundNode,
+    ColumnNode,
     ConstantNode,
     NodeResult,
     TotalFunctionNode,
@@ -75,7 +76,21 @@ def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSc
         return TotalFunctionNode(type_, (a, b), partial(_compare_scaled, function, *ups))
     if a.type.is_symbolic and call.op not in ("==", "!="):
         return TotalFunctionNode(type_, (a, b), partial(_compare_symbols, scope.symbols, function), sliceable=False)
+    if call.op == "==":
+        return EqualityNode(type_, (a, b), partial(_compare_lanes, function))
     return TotalFunctionNode(type_, (a, b), partial(_compare_lanes, function))
+
+
+class EqualityNode(TotalFunctionNode):
+    """Whether two values have equal lanes."""
+
+    __slots__ = ()
+
+    def required_constants(self) -> dict[int, tuple[int, ...]]:
+        for column, constant in (self._arguments, self._arguments[::-1]):
+            if isinstance(column, ColumnNode) and isinstance(constant, ConstantNode) and constant.value is not None:
+                return {column.position: constant.lane_values}
+        return {}
 
 
 def _compare_lanes(function: Any, a: Ints, b: Ints) -> Ints:

@@ -80,6 +80,11 @@ class JunctionNode(BoundNode):
             codes = np.where(decided, 0, codes)
         return np.where(decided, self._decisive, values), codes
 
+    def required_constants(self) -> dict[int, tuple[int, ...]]:
+        if self._decisive:
+            return {}
+        return {column: lanes for node in self._arguments for column, lanes in node.required_constants().items()}
+
     def _decides(self, values: Ints, codes: Ints | None) -> Bools:
         decisive: Bools = values == self._decisive
         return decisive if codes is None else decisive & (codes == 0)

@@ -7,8 +7,9 @@ messages: while an operator is stepped, the frontier of its inputs is that of th
 - A step sends at the time of the epoch only.                                                              [checked]
 - A frontier behind an operator that is not stepped yet is too late during the pass. Only merges read it, as the since
   of a trace, so they wait until the pass is over (`defer`).                                               [trusted]
-- An operator that holds a time, or asks for another step, ends the pass: the messages that are queued are counted, and
-  the worker continues in general. The worker also runs all dataflows with loops, and those that read them, afterwards.
+- An operator that holds a time, asks for another step, or pauses (where the worker runs in slices) ends the pass: the
+  messages that are queued are counted, and the worker continues in general. The worker also runs all dataflows with
+  loops, and those that read them, afterwards.
 
 Cost: a heap operation and two calls for each operator with messages, instead of about twenty calls.
 """
@@ -37,7 +38,7 @@ class DirectRun:
         self._worker = worker
         self._ready: list[tuple[int, Operator]] = []  # a heap
         self._times: list[tuple[int, ...]] = []
-        self._deferred: list[Callable[[], None]] = []
+        self._deferred: list[tuple[Operator, Callable[[], None]]] = []
 
     def begin(self) -> bool:
         """Begin a direct run at the time of the clock, if nothing else is in flight. Return whether it began."""
@@ -55,26 +56,44 @@ class DirectRun:
             target.scheduled = True
             heapq.heappush(self._ready, (target.order, target))
 
-    def defer(self, action: Callable[[], None]) -> None:
-        """Do something that reads frontiers after the pass."""
-        self._deferred.append(action)
+    def defer(self, operator: Operator, action: Callable[[], None]) -> None:
+        """Do something for an operator after the pass, because it reads frontiers."""
+        self._deferred.append((operator, action))
 
     def run(self) -> None:
-        """Step all scheduled operators in order."""
-        worker, ready = self._worker, self._ready
+        """Step all scheduled operators in order, then do what was deferred."""
+        try:
+            self.step_all(self._attempt)
+        finally:
+            for _, action in self.take_deferred():
+                action()
+
+    def _attempt(self, operator: Operator) -> bool | None:
+        return self._worker.attempt(operator, operator.step_queued)
+
+    def step_all(self, attempt: Callable[[Operator], bool | None]) -> None:
+        """Let `attempt` step all scheduled operators in order.
+
+        It returns whether the operator asks for another step; None if the step has paused, and the caller continues it.
+        """
+        ready = self._ready
         try:
             while ready:
                 operator = heapq.heappop(ready)[1]
                 operator.scheduled = False
                 operator.set_usable(self._times)
-                if not operator.dataflow.dropped and worker.attempt(operator, operator.step_queued):
+                again = None if operator.dataflow.dropped else attempt(operator)
+                if again is not False and not operator.dataflow.dropped:
                     self.end()
-                    worker.schedule(operator, later=True)
+                    if again:
+                        self._worker.schedule(operator, later=True)
         finally:
             self.end()
-            deferred, self._deferred = self._deferred, []
-            for action in deferred:
-                action()
+
+    def take_deferred(self) -> list[tuple[Operator, Callable[[], None]]]:
+        """Remove and return what was deferred, with the operators that it is for."""
+        deferred, self._deferred = self._deferred, []
+        return deferred
 
     def end(self) -> None:
         """End the pass: count the messages that are queued, and let the worker continue."""

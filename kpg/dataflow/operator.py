@@ -162,11 +162,7 @@ class Operator(ABC):
         update = self.dataflow.tracker.update
         current: list[Time] = []
         if can_pause:
-            self._taken = [
-                (self.input_locations[index], message.times)
-                for index, messages in enumerate(inputs)
-                for message in messages
-            ]
+            self._note_taken(inputs)
         for index, messages in enumerate(inputs):
             if messages:
                 location, summary = self.input_locations[index], self.dataflow.internal[self.index][index]
@@ -183,12 +179,14 @@ class Operator(ABC):
         """Allow the next step to send and hold at these times; for messages that were not counted."""
         self._current = times
 
-    def step_queued(self) -> bool:
+    def step_queued(self, can_pause: bool = False) -> bool:
         """Do one step with messages that were not counted. Return whether to step again."""
         inputs = self.queues
         self.queues = [[] for _ in inputs]
+        if can_pause:
+            self._note_taken(inputs)
         again = self.step(inputs)
-        self._current = []
+        self._current, self._taken = [], []
         return again
 
     def count_queued(self) -> None:
@@ -198,6 +196,14 @@ class Operator(ABC):
             for message in messages:
                 for time in message.times:
                     update(location, time, 1)
+
+    def _note_taken(self, inputs: Inputs) -> None:
+        """Note the messages of this step, so that they can count as unread while it is paused."""
+        self._taken = [
+            (self.input_locations[index], message.times)
+            for index, messages in enumerate(inputs)
+            for message in messages
+        ]
 
     def give_messages_back(self) -> None:
         """Count the messages of this step as unread: the step pauses, and no frontier may pass them."""

@@ -11,6 +11,7 @@ is longer than asked for by at most the longest part between two pauses (kpg.col
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from time import perf_counter
@@ -57,6 +58,39 @@ class SlicedRun:
                 if perf_counter() >= self._end:
                     return True
 
+    def run_directly(self) -> None:
+        """Run the epoch of few rows that was fed directly. A step that pauses, and those after it, are left."""
+        self._end = self._turn_end = perf_counter() + TURN_SECONDS
+        direct = self._worker.direct
+        with taking_turns(self):
+            try:
+                direct.step_all(self._step_directly)
+            finally:
+                for operator, action in direct.take_deferred():
+                    self._do_deferred(operator, action)
+
+    def _step_directly(self, operator: Operator) -> bool | None:
+        """Step an operator whose messages were not counted; return None if the step has paused."""
+        dataflow, began = operator.dataflow, perf_counter()
+        step = PausableStep(operator, partial(operator.step_queued, can_pause=True))
+        again = self._resume(dataflow, step)
+        now = perf_counter()
+        dataflow.used_seconds += now - began
+        if dataflow.paused_step is not None:
+            self.shares.enter(dataflow)
+        elif now >= self._turn_end:
+            self._worker.direct.end()
+        return again
+
+    def _do_deferred(self, operator: Operator, action: Callable[[], None]) -> None:
+        """Do something for an operator as a step, which later slices continue if it takes long."""
+        dataflow = operator.dataflow
+        if dataflow.paused_step is not None:  # one step of a dataflow is in progress at a time
+            action()
+        elif not dataflow.dropped:
+            self._continue(dataflow, PausableStep(operator, partial(without_result, action)))
+            self.shares.enter(dataflow)
+
     def _take_turn(self, dataflow: Dataflow) -> None:
         began = perf_counter()
         self._turn_end = min(self._end, began + TURN_SECONDS)
@@ -89,6 +123,12 @@ class SlicedRun:
         return work.is_left
 
     def _continue(self, dataflow: Dataflow, step: PausableStep) -> None:
+        if self._resume(dataflow, step):
+            self._worker.schedule(step.operator, later=True)
+        self._collect()
+
+    def _resume(self, dataflow: Dataflow, step: PausableStep) -> bool | None:
+        """Run a step until it ends or pauses. Return whether to step again; None after a pause."""
         outer, self._running = self._running, step
         try:
             again = self._worker.attempt(step.operator, step.resume)
@@ -96,11 +136,10 @@ class SlicedRun:
             self._running = outer
         if dataflow.dropped:
             step.stop()
-        elif again is None:
+            return False
+        if again is None:
             dataflow.paused_step = step
-        elif again:
-            self._worker.schedule(step.operator, later=True)
-        self._collect()
+        return again
 
     def _collect(self) -> None:
         """Take the operators that were scheduled."""
@@ -158,6 +197,12 @@ class SlicedRun:
             self._collect()
             if not dataflow.is_busy:
                 return
+
+
+def without_result(action: Callable[[], None]) -> bool:
+    """Do something, and ask for no other step."""
+    action()
+    return False
 
 
 class IdleWork:

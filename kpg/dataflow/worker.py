@@ -14,7 +14,9 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from time import perf_counter_ns, thread_time_ns
+from typing import TypeVar
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
@@ -34,6 +36,9 @@ from kpg.progress.tracker import Tracker
 
 CLOCK = -1  # stands for the clock where progress frames name a dataflow
 LATER = 1 << 40  # added to the order of an operator that asks for another step, so that it runs after all others
+
+
+Result = TypeVar("Result")
 
 
 class Worker:
@@ -127,19 +132,29 @@ class Worker:
 
     def run_slice(self, seconds: float) -> bool:
         """Step for about this long, in fair shares. Return False if nothing is left to do for now."""
+        return self._run_guarded(partial(self._slices.work, seconds))
+
+    def run_directly(self) -> bool:
+        """Run an epoch that was fed directly, if there is one. Return False if later slices have to do more."""
+        if not self.direct.active:
+            return False
+        self._run_guarded(self._slices.run_directly)
+        return not (self.is_busy or self.waiting or self._recoveries or self.cleanup_due)
+
+    def _run_guarded(self, work: Callable[[], Result]) -> Result:
         self.running = True
         try:
             if self.guard is None:
-                more = self._slices.work(seconds)
+                result = work()
             else:
                 self._charge_nobody(self.guard)
                 with budget(self.guard):
-                    more = self._slices.work(seconds)
+                    result = work()
         finally:
             self.running = False
         if self.interrupted:
             self._raise_interrupt()
-        return more
+        return result
 
     def _charge_nobody(self, guard: Check) -> None:
         """Let the guard charge the time before this run or slice to no dataflow."""
@@ -177,18 +192,7 @@ class Worker:
 
     def run(self) -> None:
         """Step until nothing is left to do for now."""
-        self.running = True
-        try:
-            if self.guard is None:
-                self._run_until_idle()
-            else:
-                self._charge_nobody(self.guard)
-                with budget(self.guard):
-                    self._run_until_idle()
-        finally:
-            self.running = False
-        if self.interrupted:
-            self._raise_interrupt()
+        self._run_guarded(self._run_until_idle)
         if self.cleanup_due:
             self._clean_up()
 

@@ -20,7 +20,7 @@ from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.events import Events, TraceEvents
-from kpg.operators.key_routes import Key, KeyRoutes
+from kpg.operators.key_routes import Key, KeyRoutes, Lanes
 from kpg.operators.payload import Batches
 from kpg.operators.sealed_input import hold_pending, seal
 from kpg.trace.batch import Batch
@@ -60,7 +60,7 @@ class Publisher(Operator):
         self.spine = weakref.ref(spine)
         self.upper = spine.upper
         self.published_rows = 0  # updates of all batches so far
-        self.routes = KeyRoutes(spine.key_lanes)
+        self.routes = KeyRoutes()
         self._unrouted: list[Operator] = []  # the importers that are fed every batch
 
     @property
@@ -79,10 +79,10 @@ class Publisher(Operator):
         else:
             self._unrouted.remove(importer)
 
-    def route(self, importer: Operator, keys: set[Key]) -> bool:
+    def route(self, importer: Operator, lanes: Lanes, keys: set[Key]) -> bool:
         """Feed a source only with batches that have one of its registered keys. Return False if these are many."""
         is_new = importer not in self.routes
-        is_routed = self.routes.add(importer, keys)
+        is_routed = self.routes.add(importer, lanes, keys)
         if is_new and is_routed:
             self._unrouted.remove(importer)
         elif not is_new and not is_routed:
@@ -107,7 +107,7 @@ class Publisher(Operator):
             direct = self.dataflow.worker.direct
             if spine.append(batch):
                 if direct.active:
-                    direct.defer(spine.merge_due)
+                    direct.defer(self, spine.merge_due)
                 else:
                     spine.merge_due()
             if not self.in_idle_queue:

@@ -14,7 +14,7 @@ import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import constant
-from kpg.dataflow.graph import Dataflow
+from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Message
 from kpg.events import Imports
 from kpg.operators.arrange import Arranged, Publisher
@@ -55,6 +55,14 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
     dataflow.on_drop.append(unregister)
     own = handle.clone(f"building {dataflow.name}")
     return Arranged(stream, own, spine.key_lanes, spine.lanes, spine.width, spine.depth)
+
+
+def import_of(stream: Stream) -> tuple[Source, Publisher] | None:
+    """Return the source of a stream that is just an import, and the publisher that feeds it; else None."""
+    (source, _), *others = stream.ports
+    if others or not isinstance(source, Source) or not isinstance(source.publisher, Publisher):
+        return None
+    return source, source.publisher
 
 
 def advance_batch(batch: Batch, since: Frontier) -> Batch:

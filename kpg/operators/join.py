@@ -123,8 +123,9 @@ class Join(Operator):
             return []
         rest = []
         for other in others:
-            is_new = other.upper == batch.upper  # later batches search a load again and again: it is sorted for them
-            if is_unsorted(other) and is_new and other.is_worth_scanning(len(batch)):
+            if is_unsorted(other) and other.is_worth_scanning(len(batch)):
+                if other.upper != batch.upper:  # later batches search a load again and again: it is sorted for them
+                    other.sort_soon()
                 self._append(index, batch.updates, other.rows_with_keys([batch.updates], self.key_lanes), times)
             else:
                 rest.append(other)

@@ -28,6 +28,7 @@ from kpg.dataflow.operator import Inputs, Operator, Times
 from kpg.errors import KpgError, OverBudget
 from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
+from kpg.operators.routed_filter import RoutedFilter
 
 SLICE_ROWS = 1 << 14  # a lane of a slice has 128 KiB, so that a handful of them fit the second-level cache
 
@@ -108,6 +109,7 @@ class Linear(Operator):
         failures: ErrorRows | None = None,
         schemas: Sequence[Schema] = (),
         collector: Collector | None = None,
+        routed: RoutedFilter | None = None,
     ) -> None:
         super().__init__(name)
         self.stages = tuple(stages)
@@ -117,11 +119,18 @@ class Linear(Operator):
         self._stage = 0  # the index of the stage in progress
         self._times: Times = ()  # of the message in progress
         self._sliceable = all(stage.sliceable for stage in stages)
+        self._routed = routed
+
+    def follow_frontiers(self) -> None:
+        """Begin to receive only the batches that its first filter needs."""
+        if self._routed is not None:
+            self._routed.begin()
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
             self._times = message.times
-            for updates in updates_of(message.payload):
+            payload = message.payload
+            for updates in updates_of(payload) if self._routed is None else self._routed.candidates(payload):
                 for output in self.collector(self._outputs(updates), self):
                     if len(output):
                         self.send(output, message.times)
@@ -255,6 +264,18 @@ class FilterStage:
                 fail.report_rows(read, result.failed, result.failure)
             mask &= ~result.failed
         return updates if mask.all() else keep(updates, mask)
+
+
+def required_constants(stages: Sequence[LinearStage]) -> dict[int, int]:
+    """Return the lanes that the first filters of a chain compare with constants: other rows neither pass nor fail."""
+    constants: dict[int, int] = {}
+    for stage in stages:
+        if not isinstance(stage, FilterStage) or stage.lanes is not None:
+            break
+        constants |= stage.expression.required_constants(silent=stage.silent)
+        if stage.fallible:
+            break
+    return constants
 
 
 @dataclass(frozen=True, slots=True)

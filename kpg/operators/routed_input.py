@@ -17,7 +17,8 @@ from __future__ import annotations
 from kpg.algebra.frontier import Frontier
 from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.operators.arrange import Arranged, Publisher
-from kpg.operators.key_routes import MAX_ROUTED_KEYS, Key, keys_of
+from kpg.operators.import_arrangement import import_of
+from kpg.operators.key_routes import MAX_ROUTED_KEYS, Key, Lanes, keys_of
 from kpg.operators.source import Source
 from kpg.operators.trace_input import TraceInput
 
@@ -27,9 +28,12 @@ MIN_ROUTED_ROWS = 256  # that one side has received before it is worth routing: 
 class RoutedInput:
     """The routing of one side of a join; `index` is that side."""
 
-    def __init__(self, join: Operator, index: int, source: Source, publisher: Publisher, side: TraceInput) -> None:
+    def __init__(
+        self, join: Operator, index: int, source: Source, publisher: Publisher, side: TraceInput, lanes: Lanes
+    ) -> None:
         self.index = index
         self.is_routed = False
+        self._lanes = lanes  # of the key
         self._join, self._source, self._publisher, self._side = join, source, publisher, side
         self._keys: set[Key] = set()  # of the other side's rows, before they are registered
         self._rows = 0  # received on this side, until it is routed
@@ -41,7 +45,7 @@ class RoutedInput:
         self._rows += sum(len(batch) for message in inputs[self.index] for batch in message.payload)
         if self.is_routed:
             self._noted = self._publisher.upper
-            return new is not None and self._publisher.route(self._source, new)
+            return new is not None and self._publisher.route(self._source, self._lanes, new)
         if new is not None:
             self._keys |= new
         return new is not None and len(self._keys) <= MAX_ROUTED_KEYS
@@ -51,7 +55,7 @@ class RoutedInput:
         batches = [batch for message in messages for batch in message.payload]
         if sum(map(len, batches)) > MAX_ROUTED_KEYS:
             return None
-        return {key for batch in batches if len(batch) for key in keys_of(batch.updates, batch.key_lanes)}
+        return {key for batch in batches if len(batch) for key in keys_of(batch.updates, self._lanes)}
 
     def acknowledge(self) -> None:
         """Acknowledge all batches through the noted upper: those of this step have been matched."""
@@ -62,7 +66,7 @@ class RoutedInput:
         """Begin to route this side, if it has become large."""
         self._noted = None
         if not self.is_routed and self._rows >= MIN_ROUTED_ROWS and self._side.acknowledged is not None:
-            self.is_routed = self._publisher.route(self._source, self._keys)
+            self.is_routed = self._publisher.route(self._source, self._lanes, self._keys)
             if self.is_routed and self._side.handle is not None:
                 self._side.handle.follow_physical(self._physical)
 
@@ -92,9 +96,7 @@ def routed_inputs(
     """Return the sides of a join that may be routed: imports that only this join reads, outside loops."""
     candidates = []
     for index, (side, of) in enumerate(zip(sides, arranged, strict=True)):
-        (source, _), *others = of.stream.ports
-        if others or join.depth != 1 or not of.key_lanes or not isinstance(source, Source):
-            continue
-        if len(source.channels[0]) == 1 and isinstance(source.publisher, Publisher):
-            candidates.append(RoutedInput(join, index, source, source.publisher, side))
+        origin = import_of(of.stream)
+        if origin is not None and join.depth == 1 and of.key_lanes and len(origin[0].channels[0]) == 1:
+            candidates.append(RoutedInput(join, index, *origin, side, tuple(range(of.key_lanes))))
     return candidates

@@ -19,6 +19,7 @@ from kpg.operators.consolidate import Consolidate
 from kpg.operators.exchange import split_by_key, split_by_lanes
 from kpg.operators.half_join import Floor
 from kpg.operators.import_arrangement import import_arrangement
+from kpg.operators.routed_filter import routed_filter
 from kpg.plan import nodes
 from kpg.plan.placement import Placed, after_stages
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
@@ -81,7 +82,8 @@ class Streams:
             return replace(rendered, schema=schema)
         fallible = any(stage.fallible for stage in stages)
         failures = self.context.failures if fallible else None
-        operator = linear.Linear(label, stages, failures, meanings or [rendered.schema] * len(stages))
+        routed = routed_filter(rendered.stream, linear.required_constants(stages))
+        operator = linear.Linear(label, stages, failures, meanings or [rendered.schema] * len(stages), routed=routed)
         depth = rendered.stream.depth
         stream = self.dataflow.add(operator, [(rendered.stream, LocalPact())], depth=depth, ports=2 if fallible else 1)
         if fallible:

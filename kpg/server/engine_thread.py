@@ -6,7 +6,7 @@
 The thread alternates between requests, work and changes. It starts up to MAX_REQUESTS_PER_POLL requests, works for
 SLICE_SECONDS on answers that are not complete, continues the requests that waited for these, then takes changes. So a
 burst of transactions becomes one consolidated step for subscribers, and an expensive query of one client delays others
-by a slice. A failed request affects only its caller. While there is nothing to do the thread merges and compacts.
+by a slice. A failed request affects only its caller. After some milliseconds without work it merges and compacts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, NamedTuple, TypeVar
 
-from kpg.api.background import SLICE_SECONDS
+from kpg.api.background import IDLE_DELAY_SECONDS, SLICE_SECONDS
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.errors import Closed, KpgError, TimeNotReached
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
@@ -216,7 +216,9 @@ class EngineThread:
             self._requests.resume(idle=False)
 
     def _wait(self, service: Service) -> EngineRequest | None:
-        """Return the next queue entry; merge and compact while there is none."""
+        """Return the next queue entry; merge and compact while there is none for some time."""
+        with suppress(Empty):
+            return self._queue.get(timeout=min(IDLE_DELAY_SECONDS, self._sleep_seconds()))
         while self._computing and self._queue.empty() and service.db.idle(IDLE_MERGE_ROWS):
             if service.db.has_work:
                 raise Empty  # slices continue what takes long

@@ -1,5 +1,8 @@
 """Epochs of few rows that run directly change answers exactly as the general path does, which is the oracle here."""
 
+import itertools
+from collections import Counter
+from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 import numpy as np
@@ -9,8 +12,14 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg import col
+from kpg.api.waiting_requests import WaitingRequests
+from kpg.columns.pause_points import can_pause, pause
+from kpg.dataflow import sliced_run
 from kpg.dataflow.direct_run import DirectRun
 from kpg.operators import deferred_work
+from kpg.operators.arrange import Arrange
+from kpg.operators.join import Join
+from kpg.operators.linear import Linear
 from kpg.operators.sweep import SweepReduce
 from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
@@ -71,8 +80,22 @@ updates = st.tuples(st.sampled_from("ab"), st.tuples(values, values), st.sampled
 schedules = st.lists(st.lists(updates, max_size=4), min_size=1, max_size=8)
 
 
-def play(schedule, program, directly, open_epochs=frozenset()):
+def without_debts(schedule):
+    """Return a schedule in which no row ever has a negative count: loops over such rows need not end."""
+    counts = Counter()
+    valid = []
+    for epoch in schedule:
+        valid.append([])
+        for name, row, diff, _ in epoch:
+            diff = diff if counts[name, row] else 1
+            counts[name, row] += diff
+            valid[-1].append((name, row, diff, 0))
+    return valid
+
+
+def play(schedule, program, directly, open_epochs=frozenset(), in_slices=False):
     """Return all changes of an answer, sorted by time, and how many epochs began to run directly."""
+    schedule = without_debts(schedule) if program is reachable else schedule
     begun = []
     begin = DirectRun.begin
 
@@ -81,6 +104,8 @@ def play(schedule, program, directly, open_epochs=frozenset()):
         return begun[-1]
 
     with mock.patch.object(DirectRun, "begin", record), kpg.open() as db:
+        if in_slices:
+            db.serve_requests(WaitingRequests())
         relations = {"a": db.input("a", k=int, v=int), "b": db.input("b", k=int, w=int)}
         answer = program(*relations.values()).output("answer", keep=False)
         seen = []
@@ -104,6 +129,43 @@ def test_direct_runs_equal_the_general_path(program, schedule, slice_updates, op
     with mock.patch.object(deferred_work, "SLICE_UPDATES", slice_updates):  # few: joins hold times, and end the run
         expected, _ = play(schedule, program, False, open_epochs)
         changes, _ = play(schedule, program, True, open_epochs)
+    assert changes == expected
+
+
+@contextmanager
+def pausing_steps(patience):
+    """Let every step pause at its beginning; with patience, only the steps of joins and reductions do, and once."""
+    classes = [Join, SweepReduce] if patience else [Join, SweepReduce, Arrange, Linear]
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(sliced_run, "TURN_SECONDS", 60.0 if patience else -1.0))
+        for kind in classes:
+            stack.enter_context(mock.patch.object(kind, "step", pausing(kind.step, patience)))
+        yield
+
+
+def pausing(step, patience):
+    calls = itertools.count()
+
+    def pause_and_step(operator, inputs):
+        if patience and can_pause() and next(calls) % patience == 0:
+            operator.dataflow.worker._slices._turn_end = 0.0
+        pause()
+        return step(operator, inputs)
+
+    return pause_and_step
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@examples(0.15)
+@given(
+    schedule=schedules, slice_updates=st.sampled_from([2, 1 << 20]), patience=st.sampled_from([0, 1, 2, 5]),
+    open_epochs=st.sets(st.integers(0, 7), max_size=2),
+)  # fmt: skip
+def test_direct_runs_in_slices_equal_the_general_path(program, schedule, slice_updates, patience, open_epochs):
+    with mock.patch.object(deferred_work, "SLICE_UPDATES", slice_updates):
+        expected, _ = play(schedule, program, False, open_epochs)
+        with pausing_steps(patience):
+            changes, _ = play(schedule, program, True, open_epochs, in_slices=True)
     assert changes == expected
 
 
@@ -134,6 +196,32 @@ def test_an_epoch_of_few_rows_counts_no_messages():
             rows.insert([(1,)])
             db.advance()
         assert sorted(counts.take_changes()) == [((1, 1), 0, 1), ((1, 1), 1, -1), ((1, 2), 1, 1)]
+
+
+def test_a_served_db_counts_no_messages_of_an_epoch_of_few_rows():
+    with kpg.open() as db:
+        db.serve_requests(WaitingRequests())
+        rows = db.input("rows", k=int)
+        counts = rows.count("k").output("counts", keep=False)
+        rows.insert([(1,)])
+        db.advance()
+        with mock.patch("kpg.progress.tracker.Tracker.update", side_effect=AssertionError("counted")):
+            rows.insert([(1,)])
+            db.advance(wait=False)
+            assert counts.complete_through == 1
+        assert sorted(counts.take_changes()) == [((1, 1), 0, 1), ((1, 1), 1, -1), ((1, 2), 1, 1)]
+
+
+def test_a_merge_after_a_direct_run_is_left_to_later_slices():
+    with kpg.open() as db, mock.patch.object(sliced_run, "TURN_SECONDS", -1.0):
+        db.serve_requests(WaitingRequests())
+        rows = db.input("rows", k=int)
+        counts = rows.count("k").output("counts")
+        for key in range(100):
+            rows.insert([(key % 7,)])
+            db.advance(wait=False)
+        db.settle()
+        assert sorted(counts.rows()) == [(key, len(range(key, 100, 7))) for key in range(7)]
 
 
 def test_many_rows_take_the_general_path_and_agree():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +13,7 @@ from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.updates import Updates, constant
 from kpg.trace import batcher as batchers
+from kpg.trace import unsorted_batch
 from kpg.trace.batcher import Batcher
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
@@ -97,3 +101,42 @@ def test_idle_work_sorts_a_load():
         while spine.exert(1_000_000):
             pass
         assert load.is_sorted and spine.rows == 200_000
+
+
+def large_load():
+    many = np.arange(200_000, dtype=np.int64)[::-1].reshape(1, -1).copy()
+    updates = Updates(many, constant((0,)), constant((1,)))
+    return UnsortedBatch([updates], 1, Description(START, Frontier.at((1,)), START))
+
+
+@pytest.mark.parametrize("outcome", ["sorted", "out of memory", "forked"])
+def test_a_load_is_scanned_until_the_helper_thread_has_sorted_it(monkeypatch, outcome):
+    tasks = []
+
+    def submit(function, *arguments):
+        tasks.append((function, arguments, Future()))
+        return tasks[-1][2]
+
+    monkeypatch.setattr(unsorted_batch, "submit", submit)
+    load = large_load()
+    load.sort_soon()
+    load.sort_soon()
+    assert len(tasks) == 1 and not load.is_sorted and load.sorted_elsewhere
+    key = Updates(np.array([[5]]), constant((3,)), constant((1,)))
+    assert load.is_worth_scanning(1) and listed(load.rows_with_keys([key], 1)) == [((5,), 1)]
+    function, arguments, future = tasks[0]
+    if outcome == "sorted":
+        future.set_result(function(*arguments))
+    elif outcome == "out of memory":
+        future.set_exception(MemoryError())
+    else:
+        monkeypatch.setattr(unsorted_batch.os, "getpid", lambda: -1)
+    assert load.is_sorted == (outcome == "sorted") and not load.sorted_elsewhere
+    assert load.updates.data[0].tolist() == list(range(200_000))
+
+
+def test_a_reader_of_all_waits_for_the_helper_thread():
+    load = large_load()
+    load.sort_soon()
+    assert load.updates.data[0].tolist() == list(range(200_000))
+    assert load.is_sorted and not load.sorted_elsewhere and len(load) == 200_000
