@@ -1,8 +1,9 @@
 """A plot of an answer that a notebook keeps up to date: `answer.live().plot("total")`.
 
-Without `x`, the plot shows how values change: each row is a line, known by its other columns, with a point for each
-frame. It keeps the last MAX_POINTS points, and draws at most MAX_LINES lines. With `x`, it shows the present rows.
-Matplotlib draws off-screen, without pyplot, so that any thread may draw, and the program's own figures are left alone.
+Without `x`, the plot shows how values change: each row is a line, known by its other columns. It has a point for each
+advance of a small answer of a db of this thread, and otherwise for each frame. It keeps the last MAX_POINTS points, and
+draws at most MAX_LINES lines. With `x`, it shows the present rows. Matplotlib draws off-screen, without pyplot, so that
+any thread may draw, and the program's own figures are left alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import base64
 import io
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from kpg.errors import InputError, KpgError, UndefinedName
@@ -21,6 +23,7 @@ from kpg.notebook.live_view import LiveView
 
 KINDS = ("line", "bar", "scatter")
 MAX_POINTS, MAX_LINES = 1_000, 12
+MAX_NOTED_ROWS = 100  # of an answer whose values are taken at each advance, and not only for each frame
 SIZE_INCHES, DOTS_PER_INCH = (7.0, 3.2), 96
 PLOT_SECONDS = 0.25  # at least between two frames: a drawing takes some ten milliseconds
 
@@ -40,16 +43,29 @@ class LivePlot(LiveView):
         if kind == "bar" and x is None:
             raise InputError("a plot of bars needs x", hint=f"The columns are {', '.join(source.columns)}.")
         self._y, self._x, self._kind = y, x, kind
+        self._rows = 0  # of the answer when it was last read
         self.history: dict[str, deque[tuple[int, float]]] = {}  # of a plot over time: label → points
 
-    def draw(self) -> MimeBundle:
+    def note_change(self) -> None:
+        """Add a point to the lines, if the answer is so small that this costs little."""
+        if self._x is None and self._rows <= MAX_NOTED_ROWS:
+            with suppress(KpgError):  # drawing shows the error
+                self._read()
+
+    def _read(self) -> tuple[int, dict[str, list[Any]], str]:
+        """Return the time, the columns and the name of y; add the present values to the lines."""
         time, table = self.source.table()
+        self._rows = table.num_rows
         rows = dict(zip(table.column_names, (column.to_pylist() for column in table.columns), strict=True))
         y = self._y or next((name for name in rows if name != self._x and is_numeric(table.column(name))), None)
         if y is None:
             raise InputError(f"{self.source.name} has no column of numbers to plot", hint="Name one: plot(y=...).")
         if self._x is None:
             self._extend(time, rows, y)
+        return time, rows, y
+
+    def draw(self) -> MimeBundle:
+        time, rows, y = self._read()
         image = self._image(rows, y, time)
         by = self._x or "time"
         return {"image/png": base64.b64encode(image).decode(), "text/plain": f"{self.source.name}: {y} by {by}"}

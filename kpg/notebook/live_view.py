@@ -15,6 +15,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 
 from kpg.errors import Closed, KpgError
 from kpg.notebook.cell_views import views_of
@@ -48,6 +49,9 @@ class LiveView(ABC):
     @abstractmethod
     def draw_failure(self, error: KpgError) -> MimeBundle:
         """Return what to show while the answer has no value, or when it has ended."""
+
+    def note_change(self) -> None:
+        """Take note of an advance of a db of this thread, also of one for which no frame is drawn."""
 
     # Display
 
@@ -98,6 +102,7 @@ class LiveView(ABC):
 
     def _draw_in_time(self) -> None:
         """Draw, on the thread of the db, if it is time; otherwise soon, or when the cell ends."""
+        self.note_change()
         wait_seconds = self._pacer.wait_seconds()
         if not wait_seconds:
             self._changed.set()
@@ -138,8 +143,11 @@ class LiveView(ABC):
             if not self._changed.is_set() and not self.source.poll():
                 self._stopped.wait(POLL_SECONDS)
                 return
-        except KpgError:
-            pass  # drawing finds the same error
+        except KpgError as error:  # the subscription has ended
+            with self._drawing:
+                if self._slot is not None:
+                    self._slot.update(self.draw_failure(error))
+            self._end()
         self._changed.set()
 
     def _attempt(self) -> None:
@@ -166,4 +174,5 @@ class LiveView(ABC):
             self._unfollow()
         if first:
             for function in self.on_stop:
-                function()
+                with suppress(KpgError):  # the db or the connection may have ended before
+                    function()

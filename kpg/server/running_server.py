@@ -160,7 +160,9 @@ def startup_lines(settings: Settings, url: str, pg_port: int | None, generated: 
     web = url.replace("ws", "http", 1)
     lines = [f"listening on {url}", f"health and metrics: {web}/readyz, {web}/metrics"]
     if pg_port is not None:
-        lines.append(f"PostgreSQL's protocol: psql 'host={settings.address.host} port={pg_port} user=kpg dbname=kpg'")
+        password = "a token" if settings.pg_users is None else "that of the user"
+        address = f"host={settings.address.host} port={pg_port} user=kpg dbname=kpg"
+        lines.append(f"PostgreSQL's protocol: psql '{address}', with {password} as the password")
     lines.append(
         f"the db is in {settings.directory}" if settings.directory else "the db is in memory and ends with the server"
     )

@@ -145,17 +145,29 @@ def test_a_subscription_is_followed_over_the_network_beside_other_calls(notebook
         eventually(lambda: not any(thread.name == "kpg live edge" for thread in threading.enumerate()))
 
 
+def test_a_view_ends_with_its_subscription(notebook: Any) -> None:
+    with served() as server, kpg.connect(server.url, token=ADMIN) as db:
+        db.create_relation("edge", {"x": int})
+        db.insert("edge", [(7,)])
+        subscription = db.interest("edge")
+        view = notebook.run("show", lambda: subscription.live(interval=0.0))
+        view.on_stop.append(lambda: db.unregister("no such rule"))  # an error at the end stays there
+        subscription.close()
+        eventually(lambda: not view.is_live)
+        eventually(lambda: "edge has ended" in notebook.last["text/html"])
+        assert "<td>7</td>" in notebook.last["text/html"]
+
+
 def test_a_plot_shows_values_over_time_and_present_rows(notebook: Any) -> None:
     with kpg.open() as db:
         rows = db.input("rows", key="who", who=str, n=int)
         answer = rows.output("answer")
-        over_time = notebook.run("over time", lambda: answer.live(interval=0.0).plot("n"))
-        over_time._pacer._interval_seconds = 0.0
+        over_time = notebook.run("over time", lambda: answer.live(interval=3600.0).plot("n"))
         notebook.run("bars", lambda: answer.live().plot("n", x="who", kind="bar"))
         for n in range(3):
             rows.upsert([("ann", n), ("bob", 2 * n)])
             db.advance()
-            over_time.refresh()
+        notebook.run("end", lambda: None)
         assert {who: [value for _, value in points] for who, points in over_time.history.items()} == {
             "ann": [0.0, 1.0, 2.0], "bob": [0.0, 2.0, 4.0]
         }  # fmt: skip
