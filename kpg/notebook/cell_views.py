@@ -7,7 +7,10 @@ they still owe.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import time
+from typing import Any, Final, Protocol
+
+FLUSH_SECONDS: Final = 0.5  # that a cell waits at its end for the last frames of all views
 
 
 class CellView(Protocol):
@@ -16,8 +19,8 @@ class CellView(Protocol):
     def stop(self) -> None:
         """End the view; what it shows stays."""
 
-    def flush(self) -> None:
-        """Draw a frame that was put off."""
+    def flush(self, deadline: float | None = None) -> None:
+        """Draw a frame that was put off, or wait for it up to a deadline, by time.monotonic()."""
 
 
 class CellViews:
@@ -52,8 +55,9 @@ class CellViews:
             view.stop()
 
     def _after_cell(self, result: Any = None) -> None:
+        deadline = time.monotonic() + FLUSH_SECONDS
         for view in [view for views in self._views.values() for view in views]:
-            view.flush()
+            view.flush(deadline)
 
 
 def views_of(shell: Any) -> CellViews:

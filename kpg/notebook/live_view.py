@@ -24,7 +24,6 @@ from kpg.notebook.frame_pacer import FramePacer
 from kpg.notebook.live_source import LiveSource
 
 POLL_SECONDS = 0.1  # between two questions for the steps of a subscription
-FLUSH_SECONDS = 0.5  # that a cell waits at its end for the last frames
 LOGGER = logging.getLogger("kpg.notebook")
 
 
@@ -40,6 +39,7 @@ class LiveView(ABC):
         self._changed = threading.Event()  # since the last frame
         self._stopped = threading.Event()
         self._drawing = threading.Lock()
+        self._frames = 0  # drawn after the first display
         self._unfollow: Callable[[], None] | None = None
 
     @abstractmethod
@@ -74,6 +74,7 @@ class LiveView(ABC):
             bundle = self._bundle()
             if self._slot is not None:
                 self._slot.update(bundle)
+            self._frames += 1
 
     def _bundle(self) -> MimeBundle:
         """Return what to show; a view whose answer has ended ends too."""
@@ -114,14 +115,14 @@ class LiveView(ABC):
             except RuntimeError:  # no loop: the next change draws
                 pass
 
-    def flush(self) -> None:
-        """Draw a frame that was put off, or wait a little for the thread of the view to draw it."""
+    def flush(self, deadline: float | None = None) -> None:
+        """Draw a frame that was put off, or wait for the thread of the view to draw one, up to a deadline."""
         if self.source.reads_on_own_thread:
             if self._changed.is_set() and not self._stopped.is_set():
                 self._attempt()
             return
-        deadline = time.monotonic() + FLUSH_SECONDS
-        while self._changed.is_set() and not self._stopped.is_set() and time.monotonic() < deadline:
+        frames, deadline = self._frames, deadline or time.monotonic()
+        while self._changed.is_set() and self.is_live and self._frames == frames and time.monotonic() < deadline:
             time.sleep(0.01)
         if self._drawing.acquire(timeout=max(0.0, deadline - time.monotonic())):
             self._drawing.release()
