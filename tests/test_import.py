@@ -83,7 +83,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     assert held == {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "kpg").rglob("*")
-        if path.suffix in (".py", ".dl", ".js", ".sql") or path.name == "py.typed"
+        if path.suffix in (".py", ".dl", ".js", ".sql", ".html", ".css", ".svg", ".txt") or path.name == "py.typed"
     }
     assert any(name.endswith("licenses/LICENSE") for name in names)
 

@@ -4,6 +4,7 @@ GET  /healthz    {"status": "ok"}: the process responds               without a 
 GET  /readyz     {"status": "ok", "time": 7}: the engine responds     without a token; 503 while it starts or ends
 GET  /schema     the JSON Schema of the protocol                      without a token
 GET  /kpg.js     the JavaScript client                                without a token
+GET  /           the console, with its files under /console/          without a token; it asks for one
 GET  /metrics    Prometheus' text format                              Authorization: Bearer TOKEN
 GET  /query      ?text=path&language=datalog&as_of=3&limit=10         Authorization: Bearer TOKEN
 GET  /changes    ?name=path: an answer, as server-sent events         Authorization: Bearer TOKEN
@@ -44,6 +45,7 @@ from kpg.protocol.json_schema import schema
 from kpg.protocol.message_codec import plain, read
 from kpg.protocol.strict_decoder import build
 from kpg.server.client_connection import as_reply
+from kpg.server.console_files import console_files, console_response
 from kpg.server.http_connection import HttpRequest, Response
 from kpg.server.http_sessions import follow, interest_request, perform
 from kpg.server.hub import Hub
@@ -108,10 +110,12 @@ async def route(hub: Hub, request: HttpRequest) -> Response:
         return Response(200, to_json(schema()))
     if is_read and path == "/kpg.js":
         return Response(200, javascript_client(), "text/javascript; charset=utf-8")
+    if is_read and path in console_files():
+        return console_response(path, request.headers.get("Host", ""))
     if is_read and path not in READ:
         raise UndefinedName(
             f"no page is called {path[:100]!r}",
-            hint="The pages are /healthz, /readyz, /schema, /kpg.js, /metrics, /query and /changes; "
+            hint="The pages are / (the console), /healthz, /readyz, /schema, /kpg.js, /metrics, /query and /changes; "
             f"with POST {', '.join(POSTED)}. The path for WebSocket is /.",
         )
     holder = authorise(hub, request.headers)

@@ -237,7 +237,7 @@ def execute_sql(context: RequestContext, request: requests.SqlRequest) -> QueryR
     limit = context.max_rows if request.limit is None else min(request.limit, context.max_rows)
     limits = limits_of(context, request.limits)
     result = context.service.execute_sql(request.text, request.parameters, owner=context.owner, limits=limits)
-    table = result.table.rename_columns(distinct_names(result.table.column_names))
+    table = result.table.rename_columns(distinct_names([column.name for column in result.columns]))
     if len(result) > limit:  # Arrow would give a table without columns as many rows as the slice is long
         table = table.slice(0, limit)
     in_transaction = context.service.in_transaction(context.owner)

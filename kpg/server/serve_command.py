@@ -30,6 +30,7 @@ examples:
   kpg serve --config kpg.toml            all of these from a file
 
 then:
+  http://127.0.0.1:8340/                 the console, in a browser; log in with the token
   kpg shell ws://127.0.0.1:8340          ask from a terminal (KPG_TOKEN has the token)
   kpg.connect("ws://127.0.0.1:8340")     ask from Python
   curl http://127.0.0.1:8340/readyz      also /healthz, /schema, /kpg.js; with a token /metrics, /query, /changes
