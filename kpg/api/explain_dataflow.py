@@ -52,7 +52,8 @@ def explain_dataflow(db: EmbeddedDatabase, dataflow: Dataflow) -> Explanation:
     """Describe the arrangements that a query keeps or shares, then its operators."""
     shown = [index for index in indexes(db, dataflow) if not is_empty_error_index(index)]
     title = f"{dataflow.name} · {count(len(dataflow.operators), 'operator')} · {state_of(dataflow)}"
-    text = "\n\n".join([*map(block, shown), "\n".join([title, *[f"  {line}" for line in tree(dataflow)]])])
+    lines = [f"  {line}" for line in (*dict.fromkeys(dataflow.notes), *tree(dataflow))]
+    text = "\n\n".join([*map(block, shown), "\n".join([title, *lines])])
     return Explanation(text, dataflow_graph(dataflow))
 
 

@@ -57,11 +57,18 @@ class Recursion:
         self.loop.add(node)
         return Variable(self.db, node)
 
-    def enter(self, collection: Collection, at: Any = None) -> Collection:
-        """Bring a collection into the loop, each row from the round on that `at` computes; by default round 0."""
+    def enter(self, collection: Collection, at: Any = None, *, otherwise: Collection | None = None) -> Collection:
+        """Bring a collection into the loop, each row from the round on that `at` computes; by default round 0.
+
+        If rounds only save work, `otherwise` has rows that give the same fixed point when they enter in round 0. An
+        evaluator without rounds reads these.
+        """
         self.loop.use(collection.node)
-        node = nodes.EnterNode(collection.schema, collection.node.loops | {self.loop}, collection.node, self.loop, at)
-        return Collection(self.db, node)
+        if otherwise is not None:
+            check_same_columns(otherwise.schema, collection.schema)
+        simple = None if otherwise is None else otherwise.node
+        loops = collection.node.loops | {self.loop}
+        return Collection(self.db, nodes.EnterNode(collection.schema, loops, collection.node, self.loop, at, simple))
 
     def leave(self, collection: Collection) -> Collection:
         """Return the fixed point of a collection of this loop, for use outside."""

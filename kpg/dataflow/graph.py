@@ -65,6 +65,7 @@ class Dataflow:
         self.internal: list[list[Summary]] = []
         self.reachability = Reachability()
         self.tracker = Tracker(self.reachability, worker.peers > 1, dataflow_id, worker.changed_trackers)
+        self.notes: list[str] = []  # choices of its rendering, for `explain`
         self.failure: KpgError | None = None
         self.dropped = False
         self.readers: list[Dataflow] = []  # the dataflows that import from this one

@@ -25,12 +25,16 @@ EXCLUDED_COUNT = -(1 << 32)  # added to the count of an excluded node: outweighs
 Way = tuple[Collection, str, str]  # edges, the column to follow them from, the column that they lead to
 
 
-def spread(starts: Collection, *ways: Way) -> Collection:
-    """Return for each node (`node`) the least of `starts` (node) that reaches it (`component`) over any of the ways."""
+def spread(starts: Collection, *ways: Way, otherwise: Collection | None = None) -> Collection:
+    """Return for each node (`node`) the least of `starts` (node) that reaches it (`component`) over any of the ways.
+
+    `otherwise` has labels (node, component) that give the same result, for an evaluator without rounds.
+    """
     with starts.db.loop("spread") as loop:
         received = loop.variable(node=int, component=int)
         labels = starts.select("node", component=col("node"))
-        least = received.concat(loop.enter(labels, at=magnitude(col("component")))).group_by("node").min("component")
+        started = loop.enter(labels, at=magnitude(col("component")), otherwise=otherwise)
+        least = received.concat(started).group_by("node").min("component")
         sent = [
             edges.join(least, on={start: "node"}).select(node=col(end), component=col("component"))
             for edges, start, end in ways

@@ -18,7 +18,9 @@ from kpg.graphs.spread import spread
 def wcc(edges: Collection) -> Collection:
     """Return the component (`node`, `component`) of each end of `edges` (src, dst), named by its least node."""
     edges = indexed(edges)
-    return spread(local_minima(edges), (edges, "src", "dst"), (edges, "dst", "src"))
+    ends = [edges.select(node=col(end), component=col(end)) for end in ("src", "dst")]
+    ways = (edges, "src", "dst"), (edges, "dst", "src")
+    return spread(local_minima(edges), *ways, otherwise=ends[0].concat(ends[1]))
 
 
 def local_minima(edges: Collection) -> Collection:

@@ -14,61 +14,29 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
-from kpg.dataflow.operator import Inputs, Operator
 from kpg.errors import InsertOnly
-from kpg.operators.sealed_input import push
+from kpg.operators.complete_times import CompleteTimes
 from kpg.seminaive.insert_only import InsertOnlyFixpoint
 from kpg.seminaive.maintained import MaintainedFixpoint, RowChange
 from kpg.seminaive.recursion_rules import RuleSystem
 from kpg.seminaive.stored_relations import NewRows
-from kpg.trace.batcher import Batcher
 
 
-class Saturate(Operator):
+class Saturate(CompleteTimes):
     """Maintain the least relations that some rules derive."""
 
-    waits_for_frontier = True
-
     def __init__(self, system: RuleSystem, schemas: list[Schema]) -> None:
-        super().__init__(f"saturate {system.name}")
+        super().__init__(f"saturate {system.name}", system.arities)
         self.system = system
         self.schemas = schemas  # of each relation
         self.fixpoint = InsertOnlyFixpoint(system) if system.insert_only else MaintainedFixpoint(system)
-        self.batchers = [Batcher(arity, 1) for arity in system.arities]
 
-    def input_frontier(self) -> Frontier:
-        """Return the meet of the frontiers of all inputs."""
-        upper = CLOSED
-        for index in range(len(self.batchers)):
-            upper = upper.meet(self.frontier(index))
-        return upper
-
-    def is_due(self) -> bool:
-        frontier = self.input_frontier()
-        return any(not frontier.beyond(time) for time in self.held)
-
-    def step(self, inputs: Inputs) -> bool:
-        for batcher, messages in zip(self.batchers, inputs, strict=True):
-            for message in messages:
-                push(batcher, message.payload)
-        frontier = self.input_frontier()
-        if any(not frontier.beyond(time) for time in self.usable):
-            sealed = [batcher.seal(frontier) for batcher in self.batchers]
-            for time in sorted({int(time) for part in sealed if len(part) for time in np.unique(part.times)}):
-                self._apply([rows_at(part, time) for part in sealed], time)
-        pending = CLOSED
-        for batcher in self.batchers:
-            pending = pending.meet(batcher.pending())
-        self.hold(pending.elements)
-        return False
-
-    def _apply(self, changes: list[RowChange | None], time: int) -> None:
-        """Send the changes of the derived relations at one time, given the changes of the inputs."""
+    def process(self, time: int, parts: list[Updates]) -> None:
+        changes = [row_change(part) for part in parts]
         if isinstance(self.fixpoint, MaintainedFixpoint):
             for port, (added, removed) in enumerate(self.fixpoint.change(changes)):
                 self._send(added, time, 1, port)
@@ -84,10 +52,6 @@ class Saturate(Operator):
         if rows.rows.shape[1]:
             self.send(Updates(rows.rows, constant((time,)), constant((diff,)), rows.is_sorted), ((time,),), port)
 
-    def state(self) -> Iterator[Updates]:
-        for batcher in self.batchers:
-            yield from batcher.parts()
-
     def relation_sizes(self) -> Iterator[tuple[str, int, int]]:
         waiting = sum(batcher.nbytes for batcher in self.batchers)
         for relation, name in enumerate(self.relations):
@@ -101,26 +65,19 @@ class Saturate(Operator):
                     yield schema, Updates(rows, constant((0,)), constant((1,)), False)
 
     def release(self) -> None:
+        super().release()
         self.fixpoint = type(self.fixpoint)(self.system)
-        self.batchers = [Batcher(arity, 1) for arity in self.system.arities]
 
 
-def rows_at(updates: Updates, time: int) -> RowChange | None:
-    """Return the rows inserted and deleted at a time; None if there are none."""
+def row_change(updates: Updates) -> RowChange | None:
+    """Return the rows that are inserted and deleted; None if there are none."""
     if not len(updates):
         return None
-    if updates.times.shape[1] == 1 and updates.diffs.shape[1] == 1:
-        if int(updates.times[0, 0]) != time:
-            return None
+    if updates.diffs.shape[1] == 1:
         data, nothing = updates.data, updates.data[:, :0]
         return RowChange(data, nothing) if int(updates.diffs[0, 0]) > 0 else RowChange(nothing, data)
-    at = np.broadcast_to(updates.times[0] == time, len(updates))
-    more = np.broadcast_to(updates.diffs[0] > 0, len(updates))
-    if not at.any():
-        return None
-    return RowChange(
-        np.ascontiguousarray(updates.data[:, at & more]), np.ascontiguousarray(updates.data[:, at & ~more])
-    )
+    more = updates.diffs[0] > 0
+    return RowChange(np.ascontiguousarray(updates.data[:, more]), np.ascontiguousarray(updates.data[:, ~more]))
 
 
 INSERT_ONLY_HINT = "Run the program without insert-only if rows must be removable."

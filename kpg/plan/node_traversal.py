@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kpg.plan.nodes import ConcatNode, ExtendNode, JoinNode, PlanNode, SaturatedNode, VariableNode
+from kpg.plan.nodes import ConcatNode, EnterNode, ExtendNode, JoinNode, PlanNode, SaturatedNode, VariableNode
 
 
 def owners(relations: Mapping[PlanNode, str]) -> dict[PlanNode, str]:
@@ -33,6 +33,8 @@ def inputs_of(node: PlanNode) -> tuple[PlanNode, ...]:
         return (node.input, *[extender.node for extender in (*node.extenders, *node.gates)])
     if isinstance(node, VariableNode):
         return (node.source,) if node.source else ()
+    if isinstance(node, EnterNode):
+        return (node.input,) if node.otherwise is None else (node.input, node.otherwise)
     if isinstance(node, SaturatedNode):
         return node.saturation.inputs
     inner = getattr(node, "input", None)

@@ -194,11 +194,19 @@ class DelayNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EnterNode(PlanNode):
-    """A collection inside a loop; each row enters in the round that an expression gives."""
+    """A collection inside a loop; each row enters in the round that an expression gives.
+
+    If rounds only save work, `otherwise` has rows that enter in round 0 and give the loop the same fixed point.
+    """
 
     input: PlanNode
     loop: Loop
     expression: Any
+    otherwise: PlanNode | None = None
+
+    def without_rounds(self) -> PlanNode | None:
+        """Return rows that give the loop the same fixed point if they enter in round 0, if they are known."""
+        return self.input if self.expression is None else self.otherwise
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -25,10 +25,12 @@ from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
 from kpg.plan.history_nodes import render_history
 from kpg.plan.joins import render_join
+from kpg.plan.least_value_loops import LeastValueLoop, least_value_loop, render_least_values
 from kpg.plan.loop_errors import collect_errors, masks_of
 from kpg.plan.loops import close_variable, render_variable
 from kpg.plan.node_traversal import count_uses
 from kpg.plan.placement import common_placement
+from kpg.plan.reachable_rows import render_reachable
 from kpg.plan.reductions import render_reduction
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
 from kpg.plan.scopes import Scopes
@@ -49,6 +51,7 @@ class Renderer(Streams):
         self._collections: dict[nodes.PlanNode, Rendered] = {}
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
         self._saturations: dict[nodes.SaturationSpec, list[Stream]] = {}
+        self._least_values: dict[nodes.LeaveNode, LeastValueLoop | None] = {}
         self._open: list[tuple[nodes.VariableNode, iterate.Feedback]] = []
         self._constants: list[tuple[nodes.ValuesNode, Source]] = []  # to be fed when all imports are known
         self._imports_of: dict[object, set[object]] = {}  # the arrangements that each node imports
@@ -86,6 +89,15 @@ class Renderer(Streams):
     def is_arranged(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> bool:
         """Return whether an arrangement of a node by some columns already exists in this dataflow."""
         return (node, keys) in self._arrangements
+
+    def least_values_of(self, node: nodes.LeaveNode) -> LeastValueLoop | None:
+        """Return the loop that a node leaves if one operator evaluates it; note for `explain` why, or why not."""
+        if node not in self._least_values:
+            loop = least_value_loop(self, node)
+            self._least_values[node] = None if isinstance(loop, str) else loop
+            how = f"a loop: {loop}" if isinstance(loop, str) else "one operator: keeps the least value of each key"
+            self.dataflow.notes.append(f"{node.loop.name} is {how}")
+        return self._least_values[node]
 
     def is_private(self, node: nodes.PlanNode) -> bool:
         """Return whether only one node reads this one, so that it can be rendered as part of its reader."""
@@ -181,6 +193,8 @@ class Renderer(Streams):
                 rendered, feedback = render_variable(self, node)
                 self._open.append((node, feedback))
                 return rendered
+            case nodes.LeaveNode() if (least_values := self.least_values_of(node)) is not None:
+                return render_least_values(self, least_values)
             case nodes.LeaveNode():
                 return self.scopes.leave(self.collection_in(node.input, node.loop), node.scope())
             case nodes.JoinNode():
@@ -212,7 +226,11 @@ class Renderer(Streams):
             inputs = node.saturation.inputs
             parts = [self.reorder(self.collection(inner), inner.schema) for inner in inputs]
             schemas, streams = [inner.schema for inner in inputs], [part.stream for part in parts]
-            derived = saturate(self.dataflow, node.saturation.system, streams, schemas)
+            reachable = render_reachable(self, node.saturation, parts)
+            if reachable is not None:
+                derived = [reachable]
+            else:
+                derived = saturate(self.dataflow, node.saturation.system, streams, schemas)
             self.dataflow.operators[-1].relations = node.saturation.names
             self._saturations[node.saturation] = derived
         return Rendered(derived[node.relation], node.schema, None)

@@ -23,7 +23,8 @@ def graph(db):
     roots = db.input("roots", at=int)
 
     def step(reach):
-        return by_src.join(reach, on={"src": "at"}).select(at=col("dst")).concat(reach).distinct()
+        further = by_src.join(reach, on={"src": "at"}).select(at=col("dst"))
+        return further.consolidate().concat(reach).distinct()  # consolidated, so that it stays a loop
 
     reach = roots.iterate(step).output("reach")
     degree = by_src.count("src").output("degree")
@@ -80,7 +81,7 @@ def test_explain_of_an_answer_shows_its_operators_once_each(db, graph):
     assert "edges by src\n" in text and "degree by" not in text
     tree = text.split("\n\n")[-1]
     assert tree.startswith("reach · ") and "\n  output reach ← " in tree
-    assert tree.count("import edges") == 1 and tree.count("join") == 1
+    assert tree.count("import edges") == 1 and tree.count("← join") == 1 and "iterate is a loop: " in tree
     assert set(re.findall(r"see #(\d+)", tree)) <= set(re.findall(r"\w #(\d+)", tree)), "every reference is to a branch"
     assert re.search(r"distinct #\d+ ← arrange at", tree) and re.search(r"[├└]─ enter iterate ← import edges", tree)
     assert "output degree ← " in degree.explain()

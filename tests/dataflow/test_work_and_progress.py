@@ -47,8 +47,8 @@ def churn(size, changed, delivered):
         keys = np.arange(size)
         left.arrange("k").join(right, on="k").count("k").output("pairs")
         reached = left.select(n=col("v")).iterate(
-            lambda now: now.join(right, on={"n": "k"}).select(n=col("w")).concat(now).distinct()
-        )
+            lambda now: now.join(right, on={"n": "k"}).select(n=col("w")).consolidate().concat(now).distinct()
+        )  # consolidated, so that it stays a loop
         reached.output("reached")
         left.insert({"k": keys, "v": keys})
         right.insert({"k": keys, "w": keys // 2})

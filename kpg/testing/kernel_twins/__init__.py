@@ -23,6 +23,7 @@ from kpg.testing.kernel_twins.evaluate_output_twin import (
 from kpg.testing.kernel_twins.extend_tuples_twin import ExtenderRows, TupleUpdate, extend_tuples
 from kpg.testing.kernel_twins.gather_rows_twin import gather_rows, group_offsets, read_as_of, sum_diffs
 from kpg.testing.kernel_twins.interesting_times_twin import closure, find_interesting_times
+from kpg.testing.kernel_twins.least_keys_twin import least_keys
 from kpg.testing.kernel_twins.locate_keys_twin import fill_intervals, locate_keys
 from kpg.testing.kernel_twins.match_rows_twin import match_rows
 from kpg.testing.kernel_twins.merge_runs_twin import merge_runs
@@ -76,6 +77,7 @@ __all__ = [
     "keys_with_changed_minimum",
     "is_increasing",
     "lane_bounds",
+    "least_keys",
     "locate_keys",
     "match_rows",
     "merge_runs",

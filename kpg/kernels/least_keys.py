@@ -1,0 +1,435 @@
+"""Maintain the least value of each node of a graph whose edges change.
+
+    key(v)  =  min ( { (s, 0) : s a start value of v }  ∪  { key(u) + (w, 1) : an edge from u to v of weight w } )
+
+A key is a pair of value and hops, compared in this order. No weight is negative, so a key is greater than the key that
+it follows from, even on a cycle of weight 0: keys are distances, and nodes cannot support each other in a circle.
+
+`update_values` changes the keys after edges have appeared and disappeared (`events`), in five phases:
+
+    SUSPECT_EVENTS     a node is a suspect if its key may follow from an edge that has disappeared
+    CHECK_SUSPECTS     in ascending order of keys: a suspect that no edge supports loses its key, and the nodes that may
+                       follow from it become suspects. All lesser keys are final, so one look at its edges decides.
+    SUPPORT_AFFECTED   a node without a key gets the least one that its remaining edges give
+    FRESH_EVENTS       a new edge may give its end a lesser key
+    SETTLE             Dijkstra's algorithm from all nodes with a new key
+
+It returns when it has visited `budget` entries, and continues when it is called again. `derive_uniform` computes all
+keys if all weights are equal, with a queue instead of a heap. Cost: linear in the entries of the nodes whose keys
+change, times the logarithm of their number. If a weight is negative, the caller must unset all keys before each update.
+Twin: kpg.testing.kernel_twins.least_keys_twin.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.jit import inlined, jit
+from kpg.kernels.neighbour_lists import (
+    APPEARS,
+    EVENT_COUNT,
+    HEAP_SIZE,
+    HOPS,
+    IN,
+    LOW,
+    MARK,
+    NODES,
+    OUT,
+    OVERFLOWED,
+    PHASE,
+    POSITION,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    SIZE,
+    SOURCE,
+    START,
+    TARGET,
+    TOUCHED_COUNT,
+    VALUE,
+    WEIGHT,
+)
+
+SUSPECT_EVENTS = 0
+CHECK_SUSPECTS = 1
+SUPPORT_AFFECTED = 2
+FRESH_EVENTS = 3
+SETTLE = 4
+DONE = 5  # also the result of a finished call
+HEAP_IS_FULL = 6  # results of a call that has to be repeated
+PAUSED = 7
+TOO_MANY_ROUNDS = 8
+
+MAX_INT64 = (1 << 63) - 1
+MIN_INT64 = -(1 << 63)
+
+
+@inlined
+def is_less(value, hops, other_value, other_hops):
+    """Return whether a key is less than another."""
+    return value < other_value or (value == other_value and hops < other_hops)
+
+
+@inlined
+def leaves_64_bits(value, weight):
+    """Return whether a sum is no 64-bit number."""
+    return (weight > 0 and value > MAX_INT64 - weight) or (weight < 0 and value < MIN_INT64 - weight)
+
+
+@inlined
+def weight_at(weights, slot, step):
+    """Return the weight of an entry."""
+    return weights[slot] if weights.shape[0] > 1 else step
+
+
+@jit
+def push(heap, state, value, hops, node):
+    """Add a node with a key to the heap."""
+    at = state[HEAP_SIZE]
+    state[HEAP_SIZE] = at + 1
+    while at > 0:
+        above = (at - 1) >> 1
+        if not is_less(value, hops, heap[above, 0], heap[above, 1]):
+            break
+        heap[at, 0] = heap[above, 0]
+        heap[at, 1] = heap[above, 1]
+        heap[at, 2] = heap[above, 2]
+        at = above
+    heap[at, 0] = value
+    heap[at, 1] = hops
+    heap[at, 2] = node
+
+
+@jit
+def pop(heap, state):
+    """Remove the node with the least key."""
+    n = state[HEAP_SIZE] - 1
+    state[HEAP_SIZE] = n
+    value = heap[n, 0]
+    hops = heap[n, 1]
+    node = heap[n, 2]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= n:
+            break
+        if below + 1 < n and is_less(heap[below + 1, 0], heap[below + 1, 1], heap[below, 0], heap[below, 1]):
+            below += 1
+        if not is_less(heap[below, 0], heap[below, 1], value, hops):
+            break
+        heap[at, 0] = heap[below, 0]
+        heap[at, 1] = heap[below, 1]
+        heap[at, 2] = heap[below, 2]
+        at = below
+    heap[at, 0] = value
+    heap[at, 1] = hops
+    heap[at, 2] = node
+
+
+@inlined
+def touch(node, keys, touched, state):
+    """Note the key of a node before it changes for the first time in this update."""
+    if keys[node, MARK] == 0:
+        keys[node, MARK] = 1
+        n = state[TOUCHED_COUNT]
+        touched[n, 0] = node
+        touched[n, 1] = keys[node, VALUE]
+        touched[n, 2] = keys[node, HOPS]
+        state[TOUCHED_COUNT] = n + 1
+
+
+@jit
+def propose(node, value, hops, keys, touched, heap, state):
+    """Give a node a key if it is less than its own."""
+    if keys[node, HOPS] < 0 or is_less(value, hops, keys[node, VALUE], keys[node, HOPS]):
+        touch(node, keys, touched, state)
+        keys[node, VALUE] = value
+        keys[node, HOPS] = hops
+        push(heap, state, value, hops, node)
+
+
+@jit
+def suspect_events(keys, events, heap, state):
+    """Suspect the ends of the edges that have disappeared and that their keys may follow from."""
+    while state[POSITION] < state[EVENT_COUNT]:
+        if state[HEAP_SIZE] == heap.shape[0]:
+            return HEAP_IS_FULL
+        i = state[POSITION]
+        source = events[i, SOURCE]
+        node = events[i, TARGET]
+        weight = events[i, WEIGHT]
+        if events[i, APPEARS] == 0 and keys[node, HOPS] >= 0:
+            if source == 0:
+                follows = keys[node, HOPS] == 0 and keys[node, VALUE] == weight
+            else:
+                follows = (
+                    keys[source, HOPS] >= 0
+                    and keys[source, HOPS] + 1 == keys[node, HOPS]
+                    and not leaves_64_bits(keys[source, VALUE], weight)
+                    and keys[source, VALUE] + weight == keys[node, VALUE]
+                )
+            if follows:
+                push(heap, state, keys[node, VALUE], keys[node, HOPS], node)
+        state[POSITION] = i + 1
+    return DONE
+
+
+@jit
+def is_supported(node, keys, lists, in_nodes, in_weights, start_values, step):
+    """Return whether the key of a node follows from a start value or from an edge."""
+    value = keys[node, VALUE]
+    hops = keys[node, HOPS]
+    if hops == 0:
+        low = lists[node, START + LOW]
+        for slot in range(low, low + lists[node, START + SIZE]):
+            if start_values[slot] == value:
+                return True
+        return False
+    low = lists[node, IN + LOW]
+    for slot in range(low, low + lists[node, IN + SIZE]):
+        source = in_nodes[slot]
+        if keys[source, HOPS] == hops - 1:
+            weight = weight_at(in_weights, slot, step)
+            if not leaves_64_bits(keys[source, VALUE], weight) and keys[source, VALUE] + weight == value:
+                return True
+    return False
+
+
+@jit
+def check_suspects(
+    keys, lists, in_nodes, in_weights, out_kind, out_nodes, out_weights, start_values, touched, heap, state, step,
+    budget,
+):  # fmt: skip
+    """Unset the keys that nothing supports, in ascending order."""
+    visited = 0
+    while state[HEAP_SIZE] > 0:
+        if visited > budget:
+            return PAUSED
+        value = heap[0, 0]
+        hops = heap[0, 1]
+        node = heap[0, 2]
+        size = lists[node, out_kind + SIZE]
+        if state[HEAP_SIZE] + size > heap.shape[0]:
+            return HEAP_IS_FULL
+        pop(heap, state)
+        if keys[node, HOPS] < 0:
+            continue
+        visited += 1 + lists[node, IN + SIZE]
+        if is_supported(node, keys, lists, in_nodes, in_weights, start_values, step):
+            continue
+        touch(node, keys, touched, state)
+        keys[node, HOPS] = -1
+        visited += size
+        low = lists[node, out_kind + LOW]
+        for slot in range(low, low + size):
+            other = np.int64(out_nodes[slot])
+            if keys[other, HOPS] == hops + 1:
+                weight = weight_at(out_weights, slot, step)
+                if not leaves_64_bits(value, weight) and keys[other, VALUE] == value + weight:
+                    push(heap, state, value + weight, hops + 1, other)
+    return DONE
+
+
+@jit
+def support_affected(keys, lists, in_nodes, in_weights, start_values, touched, heap, state, step, budget):
+    """Give each node without a key the least one that its start values and edges give now."""
+    visited = 0
+    while state[POSITION] < state[TOUCHED_COUNT]:
+        if visited > budget:
+            return PAUSED
+        if state[HEAP_SIZE] == heap.shape[0]:
+            return HEAP_IS_FULL
+        node = touched[state[POSITION], 0]
+        state[POSITION] += 1
+        if keys[node, HOPS] >= 0:
+            continue
+        best_value = np.int64(0)
+        best_hops = np.int64(-1)
+        low = lists[node, START + LOW]
+        for slot in range(low, low + lists[node, START + SIZE]):
+            if best_hops < 0 or start_values[slot] < best_value:
+                best_value = start_values[slot]
+                best_hops = np.int64(0)
+        low = lists[node, IN + LOW]
+        size = lists[node, IN + SIZE]
+        visited += 1 + size
+        for slot in range(low, low + size):
+            source = in_nodes[slot]
+            if keys[source, HOPS] >= 0:
+                weight = weight_at(in_weights, slot, step)
+                if leaves_64_bits(keys[source, VALUE], weight):
+                    state[OVERFLOWED] = 1
+                    continue
+                value = keys[source, VALUE] + weight
+                hops = keys[source, HOPS] + 1
+                if best_hops < 0 or is_less(value, hops, best_value, best_hops):
+                    best_value = value
+                    best_hops = hops
+        if best_hops >= 0:
+            keys[node, VALUE] = best_value
+            keys[node, HOPS] = best_hops
+            push(heap, state, best_value, best_hops, node)
+    return DONE
+
+
+@jit
+def fresh_events(keys, events, touched, heap, state):
+    """Propose the keys that new edges give."""
+    while state[POSITION] < state[EVENT_COUNT]:
+        if state[HEAP_SIZE] == heap.shape[0]:
+            return HEAP_IS_FULL
+        i = state[POSITION]
+        source = events[i, SOURCE]
+        weight = events[i, WEIGHT]
+        if events[i, APPEARS] == 1:
+            if source == 0:
+                propose(events[i, TARGET], weight, 0, keys, touched, heap, state)
+            elif keys[source, HOPS] >= 0:
+                if leaves_64_bits(keys[source, VALUE], weight):
+                    state[OVERFLOWED] = 1
+                else:
+                    value = keys[source, VALUE] + weight
+                    propose(events[i, TARGET], value, keys[source, HOPS] + 1, keys, touched, heap, state)
+        state[POSITION] = i + 1
+    return DONE
+
+
+@jit
+def settle(keys, lists, out_kind, out_nodes, out_weights, touched, heap, state, step, max_hops, budget):
+    """Propose keys along the edges of the nodes with new keys, in ascending order."""
+    visited = 0
+    while state[HEAP_SIZE] > 0:
+        if visited > budget:
+            return PAUSED
+        value = heap[0, 0]
+        hops = heap[0, 1]
+        node = heap[0, 2]
+        size = lists[node, out_kind + SIZE]
+        if state[HEAP_SIZE] + size > heap.shape[0]:
+            return HEAP_IS_FULL
+        pop(heap, state)
+        if keys[node, HOPS] != hops or keys[node, VALUE] != value:
+            continue
+        if hops > max_hops:
+            return TOO_MANY_ROUNDS
+        visited += 1 + size
+        low = lists[node, out_kind + LOW]
+        for slot in range(low, low + size):
+            weight = weight_at(out_weights, slot, step)
+            if leaves_64_bits(value, weight):
+                state[OVERFLOWED] = 1
+            else:
+                propose(np.int64(out_nodes[slot]), value + weight, hops + 1, keys, touched, heap, state)
+    return DONE
+
+
+@jit
+def update_values(
+    keys, lists, in_nodes, in_weights, out_nodes, out_weights, start_values, events, touched, heap, state, step,
+    max_hops, budget,
+):  # fmt: skip
+    """Run the phases from the present one on, until the end or until one cannot go on; return why."""
+    out_kind = OUT if out_nodes.shape[0] > 1 else IN
+    others = out_nodes if out_nodes.shape[0] > 1 else in_nodes
+    other_weights = out_weights if out_nodes.shape[0] > 1 else in_weights
+    while state[PHASE] != DONE:
+        phase = state[PHASE]
+        result = DONE
+        if phase == SUSPECT_EVENTS:
+            result = suspect_events(keys, events, heap, state)
+        elif phase == CHECK_SUSPECTS:
+            result = check_suspects(
+                keys, lists, in_nodes, in_weights, out_kind, others, other_weights, start_values, touched, heap, state,
+                step, budget,
+            )  # fmt: skip
+        elif phase == SUPPORT_AFFECTED:
+            result = support_affected(
+                keys, lists, in_nodes, in_weights, start_values, touched, heap, state, step, budget
+            )
+        elif phase == FRESH_EVENTS:
+            result = fresh_events(keys, events, touched, heap, state)
+        else:
+            result = settle(keys, lists, out_kind, others, other_weights, touched, heap, state, step, max_hops, budget)
+        if result != DONE:
+            return result
+        state[PHASE] = phase + 1
+        state[POSITION] = 0
+    return DONE
+
+
+@jit
+def derive_uniform(order, keys, lists, in_nodes, out_nodes, queue, state, step, max_hops, budget):
+    """Compute all keys if all weights are `step`. `order` has start values, ascending, and their nodes.
+
+    A queue holds the nodes whose keys follow from edges, in ascending order of keys; a start with a lesser key than its
+    first node comes before it. Keys must be unset. Return as `update_values` does.
+    """
+    out_kind = OUT if out_nodes.shape[0] > 1 else IN
+    others = out_nodes if out_nodes.shape[0] > 1 else in_nodes
+    visited = 0
+    while True:
+        if visited > budget:
+            return PAUSED
+        while state[QUEUE_HEAD] < state[QUEUE_TAIL] and keys[queue[state[QUEUE_HEAD]], HOPS] == 0:
+            state[QUEUE_HEAD] += 1  # a start with a lesser key has replaced its key
+        has_next = state[QUEUE_HEAD] < state[QUEUE_TAIL]
+        node = np.int64(queue[state[QUEUE_HEAD]]) if has_next else np.int64(0)
+        if state[POSITION] < order.shape[1] and (not has_next or order[0, state[POSITION]] <= keys[node, VALUE]):
+            value = order[0, state[POSITION]]
+            node = order[1, state[POSITION]]
+            state[POSITION] += 1
+            if keys[node, HOPS] >= 0 and not is_less(value, 0, keys[node, VALUE], keys[node, HOPS]):
+                continue
+            keys[node, VALUE] = value
+            keys[node, HOPS] = 0
+        elif has_next:
+            state[QUEUE_HEAD] += 1
+        else:
+            return DONE
+        value = keys[node, VALUE]
+        hops = keys[node, HOPS] + 1
+        if hops - 1 > max_hops:
+            return TOO_MANY_ROUNDS
+        low = lists[node, out_kind + LOW]
+        size = lists[node, out_kind + SIZE]
+        visited += 1 + size
+        if leaves_64_bits(value, step):
+            state[OVERFLOWED] = 1 if size > 0 else state[OVERFLOWED]
+            continue
+        for slot in range(low, low + size):
+            other = others[slot]
+            if keys[other, HOPS] < 0:
+                keys[other, VALUE] = value + step
+                keys[other, HOPS] = hops
+                queue[state[QUEUE_TAIL]] = other
+                state[QUEUE_TAIL] += 1
+
+
+@jit
+def write_changes(touched, keys, node_values, only_presence, data, diffs, state):
+    """Write the changed rows of the touched nodes, and forget these; return their number."""
+    n = 0
+    for i in range(state[TOUCHED_COUNT]):
+        node = touched[i, 0]
+        keys[node, MARK] = 0
+        was = touched[i, 2] >= 0
+        now = keys[node, HOPS] >= 0
+        if was == now and (not was or only_presence or touched[i, 1] == keys[node, VALUE]):
+            continue
+        for side in range(2):
+            if was if side == 0 else now:
+                data[0, n] = node_values[node]
+                if data.shape[0] > 1:
+                    data[1, n] = touched[i, 1] if side == 0 else keys[node, VALUE]
+                diffs[0, n] = -1 if side == 0 else 1
+                n += 1
+    state[TOUCHED_COUNT] = 0
+    return n
+
+
+def examples() -> Iterator[Example]:
+    """Yield each kernel that Python calls, with example arguments."""
+    graph = (TABLE, TABLE, NODES, COLUMN, NODES, COLUMN, COLUMN)
+    yield update_values, (*graph, TABLE, TABLE, TABLE, COLUMN, NUMBER, NUMBER, NUMBER)
+    yield derive_uniform, (TABLE, TABLE, TABLE, NODES, NODES, NODES, COLUMN, NUMBER, NUMBER, NUMBER)
+    yield write_changes, (TABLE, TABLE, COLUMN, NUMBER, TABLE, TABLE, COLUMN)
