@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kpg.api.contracts import Arrangement
 from kpg.api.installed_arrangement import InstalledArrangement
-from kpg.api.trace_reads import check_readable, to_table
+from kpg.api.trace_reads import check_readable, to_table, to_tuples
 from kpg.columns.consolidation import consolidate
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
@@ -47,6 +47,12 @@ class EmbeddedArrangement(Arrangement):
         data = encode(self._key_schema, keys, self.db.symbols)
         time = check_readable(self.db, self.installed, as_of)
         return to_table(self.db, self.installed, self.schema, time, wanted_keys(data))
+
+    def lookup_rows(self, *key: Any, as_of: Any = None) -> list[tuple[Any, ...]]:
+        self._check()
+        keys = encode(self._key_schema, [key], self.db.symbols)
+        time = check_readable(self.db, self.installed, as_of)
+        return to_tuples(self.db, self.installed, self.schema, time, wanted_keys(keys))
 
     def scan(self, as_of: Any = None) -> pa.Table:
         self._check()

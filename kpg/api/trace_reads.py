@@ -19,7 +19,7 @@ from kpg.algebra.order import Time
 from kpg.api.times import show_frontier, show_time
 from kpg.columns.count_limits import counts_as_int64, repeat_rows
 from kpg.columns.schema import INT64, Schema
-from kpg.columns.table_rows import decode
+from kpg.columns.table_rows import decode, decode_rows
 from kpg.columns.updates import Ints
 from kpg.errors import DataError, TimeNotReached, TimeTooEarly
 from kpg.operators.error_rows import ErrorRows
@@ -123,6 +123,15 @@ def to_table(
 ) -> pa.Table:
     """Return the rows as an Arrow table, each repeated by its count."""
     return rows_table(db, installed.name, schema, *read_rows(installed, schema, time, keys))
+
+
+def to_tuples(
+    db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, time: Time, keys: Ints | None
+) -> list[tuple[Any, ...]]:
+    """Return the rows as tuples, each repeated by its count."""
+    data, counts = read_rows(installed, schema, time, keys)
+    repeated = data if (counts == 1).all() else repeat_rows(installed.name, data, counts)
+    return decode_rows(schema, repeated, db.symbols)
 
 
 def rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints) -> pa.Table:

@@ -63,30 +63,29 @@ class DirectRun:
     def run(self) -> None:
         """Step all scheduled operators in order, then do what was deferred."""
         try:
-            self.step_all(self._attempt)
+            self.step_all()
         finally:
             for _, action in self.take_deferred():
                 action()
 
-    def _attempt(self, operator: Operator) -> bool | None:
-        return self._worker.attempt(operator, operator.step_queued)
-
-    def step_all(self, attempt: Callable[[Operator], bool | None]) -> None:
-        """Let `attempt` step all scheduled operators in order.
+    def step_all(self, attempt: Callable[[Operator], bool | None] | None = None) -> None:
+        """Step all scheduled operators in order, or let `attempt` do it.
 
         It returns whether the operator asks for another step; None if the step has paused, and the caller continues it.
         """
-        ready = self._ready
+        worker, ready = self._worker, self._ready
         try:
             while ready:
                 operator = heapq.heappop(ready)[1]
                 operator.scheduled = False
                 operator.set_usable(self._times)
-                again = None if operator.dataflow.dropped else attempt(operator)
-                if again is not False and not operator.dataflow.dropped:
+                if operator.dataflow.dropped:
+                    continue
+                again = worker.attempt(operator, operator.step_queued) if attempt is None else attempt(operator)
+                if again is not False:
                     self.end()
                     if again:
-                        self._worker.schedule(operator, later=True)
+                        worker.schedule(operator, later=True)
         finally:
             self.end()
 

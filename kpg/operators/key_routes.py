@@ -86,4 +86,6 @@ class KeyRoutes:
 def keys_of(updates: Updates, lanes: Lanes) -> set[Key]:
     """Return the distinct values of some lanes."""
     data = updates.data
+    if data.shape[1] == 1:
+        return {tuple([data.item(lane, 0) for lane in lanes])}
     return set(zip(*[data[lane].tolist() for lane in lanes], strict=True))

@@ -140,7 +140,8 @@ def _rows_as_of(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at:
     kept = copy_rows_as_of(table, ranges, np.array(at, np.int64), data, diffs)
     if digits:
         diffs = narrow(join_digits(diffs, digits))
-    return consolidate(Updates(trim(data, kept), SAME_TIME, trim(diffs, kept)))
+    rows = Updates(trim(data, kept), SAME_TIME, trim(diffs, kept))
+    return consolidate(rows) if kept > 1 else rows
 
 
 def _shape(batches: Sequence[Batch], lanes: int) -> tuple[int, int]:

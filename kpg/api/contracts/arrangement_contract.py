@@ -10,6 +10,7 @@ import pyarrow as pa
 from kpg.api.collection import Collection
 from kpg.api.contracts.releasable import Releasable
 from kpg.api.group import Group
+from kpg.columns.rows import rows_of
 
 
 class Arrangement(Collection, Releasable):
@@ -25,6 +26,10 @@ class Arrangement(Collection, Releasable):
     def lookup(self, *key: Any, as_of: Any = None) -> pa.Table:
         """Return the rows with a key, as of a time; by default the last complete one."""
         return self.lookup_many([key], as_of=as_of)
+
+    def lookup_rows(self, *key: Any, as_of: Any = None) -> list[tuple[Any, ...]]:
+        """Return the rows with a key as tuples, as of a time; faster than a table if they are few."""
+        return rows_of(self.lookup(*key, as_of=as_of), self.schema)
 
     @abstractmethod
     def lookup_many(self, keys: Any, as_of: Any = None) -> pa.Table:
