@@ -57,6 +57,7 @@ export class TextEditor {
 
   /** Move the cursor to a position. @param {{ line: number, column: number }} position */
   goTo({ line, column }) {
+    /** @type {string[]} */
     const lines = this.text.split("\n");
     const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
     const at = Math.min(this.text.length, before + column - 1);

@@ -86,7 +86,7 @@ class Chart {
   build() {
     this._plot?.destroy();
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line") } };
-    this._plot = new uPlot({
+    this._plot = new /** @type {any} */ (uPlot)({
       width: Math.max(100, this._area.clientWidth),
       height: CHART_PIXELS,
       legend: { show: false },
