@@ -34,6 +34,8 @@ from kpg.kernels.neighbour_lists import (
     IN,
     LOW,
     MARK,
+    MAX_INT64,
+    MIN_INT64,
     NODES,
     OUT,
     OVERFLOWED,
@@ -59,9 +61,6 @@ DONE = 5  # also the result of a finished call
 HEAP_IS_FULL = 6  # results of a call that has to be repeated
 PAUSED = 7
 TOO_MANY_ROUNDS = 8
-
-MAX_INT64 = (1 << 63) - 1
-MIN_INT64 = -(1 << 63)
 
 
 @inlined

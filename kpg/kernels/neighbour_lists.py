@@ -58,6 +58,9 @@ HOPS = 1  # -1 if the node has no value
 MARK = 2  # 1 if the node is among the touched ones
 KEY_COLUMNS = 3
 
+MAX_INT64 = (1 << 63) - 1
+MIN_INT64 = -(1 << 63)
+
 NODES = np.zeros(1, np.int32)  # the type of node numbers in lists
 
 
@@ -173,6 +176,8 @@ def apply_changes(
 ):  # fmt: skip
     """Apply changes of edges from `start` on; return the number of the first change that did not fit.
 
+    Return -1 if a number of copies leaves 64 bits.
+
     `kind` is IN, or START, whose entries have no OUT lists. `out_nodes` of one element: edges are in both directions,
     and the IN lists serve as OUT lists. `own_starts` of more than one element: a node with an edge has the start value
     that it has there, and no other. `diffs` is left with the copies that could not be removed.
@@ -185,6 +190,8 @@ def apply_changes(
         if diffs[i] > 0:
             slot = find_entry(lists, kind, target, source, weight, nodes, weights)
             if slot >= 0:
+                if counts[slot] > MAX_INT64 - diffs[i]:
+                    return -1
                 counts[slot] += diffs[i]
             elif (
                 state[EVENT_COUNT] + 2 > events.shape[0]
@@ -206,6 +213,8 @@ def apply_changes(
                     lists[target, START + SIZE] = 1
                     write_event(events, state, 1, 0, target, own_starts[target])
             diffs[i] = 0
+        if diffs[i] == MIN_INT64:
+            return -1
         while diffs[i] < 0:
             if state[EVENT_COUNT] + 2 > events.shape[0]:
                 return i
@@ -259,9 +268,6 @@ def number_nodes(values, start, table, least, node_values, keys, numbers, state)
             keys[node, HOPS] = -1
         numbers[i] = node
     return values.shape[0]
-
-
-MIN_INT64 = -(1 << 63)
 
 
 def examples() -> Iterator[Example]:

@@ -16,10 +16,14 @@ import numpy.typing as npt
 
 from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints
-from kpg.errors import TooManyRounds
+from kpg.errors import Overflow, TooManyRounds
 
 if TYPE_CHECKING:
     from kpg.seminaive.least_values import LeastValueSpec
+
+
+NEGATIVE_COUNTS = "Some edges are there a negative number of times."
+MAX_SUMMED_COUNT = 1 << 31  # sums of greater counts may leave 64 bits
 
 
 class CountedEdges(NamedTuple):
@@ -40,7 +44,11 @@ def counted_rounds(
         pause()
         active = np.flatnonzero(reached[edges.sources])
         targets = np.concatenate([starts.targets, edges.targets[active]])
-        given = np.concatenate([starts.weights, values[edges.sources[active]] + edges.weights[active]])
+        before, weights = values[edges.sources[active]], edges.weights[active]
+        sums = before + weights
+        if ((sums < before) != (weights < 0)).any():
+            raise Overflow(f"a value of {spec.name} leaves 64 bits", detail=NEGATIVE_COUNTS)
+        given = np.concatenate([starts.weights, sums])
         counts = np.concatenate([starts.counts, edges.counts[active]])
         now, least = least_present(targets, given, counts, node_count)
         if np.array_equal(now, reached) and np.array_equal(least, values):
@@ -48,7 +56,7 @@ def counted_rounds(
         reached, values = now, least
     raise TooManyRounds(
         f"{spec.name} did not reach a fixed point within {spec.max_rounds} rounds",
-        detail="Some edges are there a negative number of times.",
+        detail=NEGATIVE_COUNTS,
     )
 
 
@@ -57,7 +65,9 @@ def least_present(targets: Ints, values: Ints, counts: Ints, node_count: int) ->
     order = np.lexsort((values, targets))
     targets, values, counts = targets[order], values[order], counts[order]
     first = np.flatnonzero(np.append(True, (targets[1:] != targets[:-1]) | (values[1:] != values[:-1]))[: len(targets)])
-    present = np.add.reduceat(counts, first) > 0 if len(first) else np.empty(0, np.bool_)
+    if len(counts) and max(int(counts.max()), -int(counts.min())) > MAX_SUMMED_COUNT:
+        counts = counts.astype(object)
+    present = (np.add.reduceat(counts, first) > 0).astype(np.bool_) if len(first) else np.empty(0, np.bool_)
     targets, values = targets[first[present]], values[first[present]]
     reached, least = np.zeros(node_count, np.bool_), np.zeros(node_count, np.int64)
     reached[targets] = True

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from kpg.columns.memory_budget import reserve
 from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints
+from kpg.errors import Overflow
 from kpg.kernels import neighbour_lists as lists
 from kpg.seminaive.row_codes import MIN_INT64, TABLE_SPREAD
 
@@ -217,7 +218,7 @@ class GraphLists:
             self._use_hash_table(more)
 
     def _grow_nodes(self, more: int) -> None:
-        size = max(self.node_count + more, len(self.values) + len(self.values) // 2)
+        size = max((self.node_count + more) * 9 // 8, len(self.values) + len(self.values) // 2)
         reserve(8 * size * (lists.KEY_COLUMNS + lists.LIST_COLUMNS + 1))
         self.keys, self.lists = resized(self.keys, size), resized(self.lists, size)
         self.values = resized(self.values, size)
@@ -259,6 +260,8 @@ class GraphLists:
             done = lists.apply_changes(sources, targets, weights, diffs, done, entries.kind, self.lists, *arrays)
             if done == len(targets):
                 break
+            if done < 0:
+                raise Overflow("an edge or a start value is there more than 2^63 times")
             if int(state[lists.EVENT_COUNT]) + 2 > len(self.events):
                 self.events = resized(self.events, 2 * len(self.events))
             else:

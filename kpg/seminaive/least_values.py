@@ -99,6 +99,7 @@ class LeastValues:
             self._derive()
             rows = self.rows()
             self.is_irregular = bool(graph.state[lists.NEGATIVE_WEIGHTS])
+            self._checked_nodes = graph.node_count
             return ValueChange(rows, np.ones((1, 1), np.int64), graph.is_ordered)
         graph.apply(starts, edges)
         was_irregular = self.is_irregular

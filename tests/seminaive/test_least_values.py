@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpg.errors import TooManyRounds
+from kpg.errors import Overflow, TooManyRounds
 from kpg.kernels.neighbour_lists import HOPS, VALUE
 from kpg.seminaive import graph_lists, least_values
 from kpg.seminaive.graph_lists import GraphChange
@@ -140,6 +140,18 @@ def test_a_sum_beyond_64_bits_is_reported_while_it_is_there():
     assert least.overflows().T.tolist() == [[1, 2, large, 5]]
     apply(least, answer, {}, {(0, 1, 1): 1})
     assert least.overflows().shape == (4, 0) and (2, 6) in answer
+
+
+def test_counts_and_values_never_wrap():
+    least, answer = LeastValues(LeastValueSpec("test", 1000, step=1)), set()
+    apply(least, answer, {(0, 0): 1}, {(0, 1, 0): 2**62})
+    with pytest.raises(Overflow, match="more than 2\\^63 times"):
+        apply(least, answer, {}, {(0, 1, 0): 2**62})
+    negative, answer = LeastValues(LeastValueSpec("test", 1000, weighted=True)), set()
+    apply(negative, answer, {(0, 0): 1}, {(0, 1, 2**62): 2**62, (1, 2, 1): -(2**62), (3, 2, 0): 2**62})
+    assert answer == {(0, 0), (1, 2**62)}
+    with pytest.raises(Overflow, match="a value of test leaves 64 bits"):
+        apply(negative, answer, {}, {(1, 4, 2**62): 1})
 
 
 def test_more_rounds_than_allowed_are_refused():
