@@ -14,6 +14,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.selection import take
 from kpg.columns.table_rows import decode, decode_rows
 from kpg.columns.updates import Updates, spread
+from kpg.columns.value_class import value_class
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Change = tuple[tuple[Any, ...], Any, int]  # row, time, diff
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Changes:
     """Updates of an answer: iterate over (row, time, diff), or convert them to a table."""
 

@@ -378,7 +378,8 @@ class EmbeddedDatabase(CompletingDatabase):
     def check(self) -> None:
         if self._closed:
             raise Closed("the db is closed")
-        self.check_thread()
+        if threading.get_ident() != self._owner:
+            self.check_thread()
 
     def close(self) -> None:
         if self._closed:

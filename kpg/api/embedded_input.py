@@ -58,13 +58,14 @@ class EmbeddedInput(EncodingInput):
         super().__init__(db, name, schema, key, keeps_rows)
         self.on_disk = on_disk  # if the db is durable
         self._base: InstalledArrangement | None = None
+        self._base_order: list[int] | None = None  # of the lanes in the base, if it is another than in `schema`
         self._source: Source | None = None
         self._others: list[InstalledArrangement] = []
 
     # Rows in
 
     def take_lanes(self, updates: Updates) -> None:
-        if not len(updates):
+        if not updates.data.shape[1]:
             return
         if self.insert_only and int(updates.diffs.min()) < 0:
             raise InsertOnly(
@@ -72,7 +73,8 @@ class EmbeddedInput(EncodingInput):
                 detail="A program that was declared insert-only reads it.",
                 hint="Run that program without insert-only, if rows are to be removed.",
             )
-        self.db.memory.check(updates.nbytes)
+        if self.db.memory.limit is not None:
+            self.db.memory.check(updates.nbytes)
         self.db.pending.add(self.name, updates)
 
     def replace_lanes(self, data: Ints) -> None:
@@ -130,10 +132,9 @@ class EmbeddedInput(EncodingInput):
 
     def flush(self) -> None:
         """Pass the pending rows to the dataflow that arranges them."""
-        base = self.base()
+        self.base()
         assert self._source is not None
-        order = None if base.schema.names == self.schema.names else list(self.schema.lanes_of(base.schema.names))
-        now = self.db.time.elements
+        order, now = self._base_order, self.db.time.elements
         for updates in self.db.pending.take(self.name):
             ordered = updates if order is None else replace(updates, data=updates.data[order])
             self._source.dataflow.feed(self._source, Message(now, ordered))
@@ -160,6 +161,8 @@ class EmbeddedInput(EncodingInput):
         if self._base is None:
             chosen = self.key or (keys if keys is not None else self.schema.names)
             self._source, self._base = self.db.installer.relation(self.name, self.schema, chosen, not self.is_log)
+            if self._base.schema.names != self.schema.names:
+                self._base_order = list(self.schema.lanes_of(self._base.schema.names))
             if self.db.durable is not None and self.on_disk:
                 self.db.durable.restore(self.name, self._source, self._base, self.db.time.elements)
             if self.closed:

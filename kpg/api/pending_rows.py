@@ -41,7 +41,8 @@ class PendingRows:
         latest: Time = tuple((times[:, 0] if times.shape[1] == 1 else times.max(axis=1)).tolist())
         known = self._latest.get(name)
         if known != latest:
-            self._latest[name] = latest if known is None else join(known, latest)
+            is_later = known is None or (len(latest) == 1 and known < latest)
+            self._latest[name] = latest if known is None or is_later else join(known, latest)
 
     def of(self, name: str) -> list[Updates]:
         """Return the pending rows of an input."""

@@ -44,16 +44,17 @@ class UnreadChanges:
     def set_lanes(self, schema: Schema) -> None:
         """Set the order of columns in which the dataflow delivers changes."""
         self._lanes = schema
-        self._order = list(schema.lanes_of(self.schema.names))
+        order = list(schema.lanes_of(self.schema.names))
+        self._order = None if order == sorted(order) else order
 
     def in_reading_order(self, updates: Updates) -> Updates:
         """Return delivered updates with their columns in the reader's order."""
-        return reorder_lanes(updates, self._order)
+        return updates if self._order is None else reorder_lanes(updates, self._order)
 
     def take(self, updates: Updates) -> None:
         """Accept changes from the dataflow."""
         self._parts.append(updates)
-        self._rows += len(updates)
+        self._rows += updates.data.shape[1]
         for tap in self.taps:
             tap(updates)
         if self._rows > self._limit:
@@ -89,7 +90,7 @@ class UnreadChanges:
         parts, later = self._all_parts(), list[Updates]()
         if through is not None:
             parts, later = split_at(parts, through)
-        self._parts, self._rows = later, sum(map(len, later))
+        self._parts, self._rows = later, sum(map(len, later)) if later else 0
         self._limit, self._left_to_trace = CHANGES_LIMIT, None
         if self._restarted_at is not None and parts:
             parts = [

@@ -116,7 +116,7 @@ def _all_ints(lanes: int, rows: list[Any]) -> Ints | None:
         return None if max(rows) >= 2**63 or min(rows) < -(2**63) else np.array(rows, np.int64).reshape(1, -1)
     if data.ndim != 2 or data.shape[1] != lanes:
         return None
-    return np.ascontiguousarray(data.T) if lanes > 1 else data.reshape(1, -1)
+    return np.ascontiguousarray(data.T) if lanes > 1 < len(rows) else data.reshape(lanes, -1)
 
 
 def _check_arity(schema: Schema, rows: list[Any]) -> None:

@@ -11,16 +11,17 @@ for records without lanes. Arrays never change once an `Updates` holds them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from kpg.columns.value_class import value_class
+
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@value_class
 class Updates:
     """Updates (data, time, diff), in any order unless `consolidated` is set."""
 
@@ -64,7 +65,10 @@ class Updates:
 
 def constant(values: tuple[int, ...]) -> Ints:
     """Return a block of one column, which stands for any number of equal ones."""
-    return np.array(values, np.int64).reshape(len(values), 1)
+    block: Ints = np.empty((len(values), 1), np.int64)
+    for lane, value in enumerate(values):  # faster than a conversion of the few values
+        block[lane, 0] = value
+    return block
 
 
 def spread(block: Ints, n: int) -> Ints:

@@ -78,7 +78,7 @@ class DirectRun:
             while ready:
                 operator = heapq.heappop(ready)[1]
                 operator.scheduled = False
-                operator.set_usable(self._times)
+                operator.current = self._times
                 if operator.dataflow.dropped:
                     continue
                 again = worker.attempt(operator, operator.step_queued) if attempt is None else attempt(operator)

@@ -61,7 +61,7 @@ class Operator(ABC):
         self.channels: list[list[Channel]] = []
         self.scheduled = False
         self.in_idle_queue = False
-        self._current: list[Time] = []  # the times of the messages of this step
+        self.current: list[Time] = []  # the times of the messages of this step: it may send and hold at them
         self._taken: list[tuple[int, Times]] = []  # the input location and the times of each of these messages
         self._is_cyclic: bool | None = None
 
@@ -170,23 +170,19 @@ class Operator(ABC):
                     for time in message.times:
                         update(location, time, -1)
                         current.append(time if summary.is_identity else summary.apply(time))
-        self._current = current
+        self.current = current
         again = self.step(inputs)
-        self._current, self._taken = [], []
+        self.current, self._taken = [], []
         return again
 
-    def set_usable(self, times: list[Time]) -> None:
-        """Allow the next step to send and hold at these times; for messages that were not counted."""
-        self._current = times
-
     def step_queued(self, can_pause: bool = False) -> bool:
-        """Do one step with messages that were not counted. Return whether to step again."""
+        """Do one step with messages that were not counted, at the `current` times. Return whether to step again."""
         inputs = self.queues
-        self.queues = [[] for _ in inputs]
+        self.queues = [[]] if len(inputs) == 1 else [[] for _ in inputs]
         if can_pause:
             self._note_taken(inputs)
         again = self.step(inputs)
-        self._current, self._taken = [], []
+        self.current, self._taken = [], []
         return again
 
     def count_queued(self) -> None:
@@ -223,22 +219,22 @@ class Operator(ABC):
         if times is self.held:
             return
         for time in times:
-            if time not in self._current and not self._may_use(time):
-                usable = (*self._current, *self.held)
+            if time not in self.current and not self._may_use(time):
+                usable = (*self.current, *self.held)
                 raise AssertionError(f"{self.name} uses time {time}, but may only use times at or after {usable}")
 
     def _may_use(self, time: Time) -> bool:
-        return any(less_equal(usable, time) for usable in (*self._current, *self.held))
+        return any(less_equal(usable, time) for usable in (*self.current, *self.held))
 
     @property
     def is_stepping(self) -> bool:
         """Whether it is in the middle of a step that consumes messages."""
-        return bool(self._current)
+        return bool(self.current)
 
     @property
     def usable(self) -> Times:
         """The earliest times this operator may send at within this step."""
-        return minimal((*self.held, *self._current)) if self._current else self.held
+        return minimal((*self.held, *self.current)) if self.current else self.held
 
     @property
     def is_cyclic(self) -> bool:

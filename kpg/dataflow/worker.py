@@ -190,8 +190,16 @@ class Worker:
             self._clean_up()
         return busy
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether a run would do nothing at all."""
+        left = self._ready or self.waiting or self._recoveries or self.direct.active or self.cleanup_due
+        return not (left or self.interrupted or self._slices.shares or self.peers > 1)
+
     def run(self) -> None:
         """Step until nothing is left to do for now."""
+        if self.is_idle:
+            return
         self._run_guarded(self._run_until_idle)
         if self.cleanup_due:
             self._clean_up()

@@ -91,16 +91,16 @@ class Publisher(Operator):
 
     def publish(self, batch: Batch, times: tuple[tuple[int, ...], ...]) -> None:
         """Send a new batch, feed it to importers, and insert it into the trace."""
-        self.upper = batch.upper
+        self.upper = batch.description.upper
         self.published_rows += len(batch)
         if times:
             payload: Batches = (batch,)
             self.send(payload, times)
-            message = Message(times, payload)
-            for importer in self._unrouted:
-                importer.dataflow.feed(importer, message)
-            if self.routes:
-                for importer in self.routes.targets(batch):
+            if self._unrouted or self.routes:
+                message = Message(times, payload)
+                for importer in self._unrouted:
+                    importer.dataflow.feed(importer, message)
+                for importer in self.routes.targets(batch) if self.routes else ():
                     importer.dataflow.feed(importer, message)
         spine = self.spine()
         if spine is not None:  # after sending: the insert may compact, and progress must have counted the batch
@@ -162,7 +162,8 @@ class Arrange(Publisher):
             else:
                 batch = Batch(sealed.updates, self.key_lanes, description)
             self.publish(batch, sealed.times)
-        hold_pending(self, self.batcher)
+        if self.held or not self.batcher.is_empty:
+            hold_pending(self, self.batcher)
         return False
 
     def state(self) -> Iterator[Updates]:
@@ -183,12 +184,13 @@ class Insert(Publisher):
         for message in messages:
             for batch in message.payload:
                 self.publish(self._continue_trace(batch), message.times)
-        self.hold(())
+        if self.held:
+            self.hold(())
         return False
 
     def _continue_trace(self, batch: Batch) -> Batch:
         """Return the batch with the trace's upper as its lower: all updates between the two have cancelled."""
-        if batch.lower == self.upper:
+        if batch.description.lower is self.upper or batch.lower == self.upper:
             return batch
         return Batch(batch.updates, batch.key_lanes, Description(self.upper, batch.upper, batch.since))
 

@@ -28,6 +28,6 @@ class DeliverUpdates(Operator):
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
             for updates in updates_of(message.payload):
-                if len(updates):
+                if updates.data.shape[1]:
                     self.receive(updates)
         return False

@@ -146,9 +146,11 @@ class SweepReduce(Operator):
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
-            corrected = self._correct(message)
-            upper = message.payload[-1].upper
-            if len(corrected):
+            corrected = self._correct_few(message.payload)
+            if corrected is None:
+                corrected = self._correct(message)
+            upper = message.payload[-1].description.upper
+            if corrected.data.shape[1]:
                 batch = Batch(corrected, self.key_lanes, Description(self.upper, upper, START))
                 self.upper = upper
                 self.send((batch,), message.times)
@@ -157,9 +159,6 @@ class SweepReduce(Operator):
 
     def _correct(self, message: Message) -> Updates:
         """Return the corrections when the batches of a message follow the acknowledged ones."""
-        corrected = self._correct_few(message.payload)
-        if corrected is not None:
-            return corrected
         before, parts = self.input.batches(), []
         exact = may_leave_64_bits(before + message.payload)
         correct = self.sweep.correct_exactly if exact else self.sweep.correct

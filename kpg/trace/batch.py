@@ -8,19 +8,20 @@ number of readers may share a batch.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.exact_diffs import MAX_MASS, total_mass
 from kpg.columns.pause_points import aside
 from kpg.columns.updates import Updates
+from kpg.columns.value_class import value_class
 from kpg.trace.batch_table import BatchRow, describe_batch
 from kpg.trace.description import Description
 from kpg.trace.lookup_table import MIN_ROWS, NO_TABLE, ROWS_PER_SEARCHED_KEY, LookupTable, build_lookup_table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class
 class Batch:
     """Sorted updates and their description."""
 
@@ -42,6 +43,11 @@ class Batch:
             object.__setattr__(self, "_row", describe_batch(self.updates, self._lookup_table or NO_TABLE))
         assert self._row is not None
         return self._row
+
+    @property
+    def has_lookup_table(self) -> bool:
+        """Whether a search has built a lookup table."""
+        return self._lookup_table is not None and len(self._lookup_table.array) > 0
 
     def row_for_search(self, keys: int) -> BatchRow:
         """Return `row` for a search of `keys` keys; with a lookup table if enough keys have been searched."""

@@ -9,16 +9,16 @@ A time is in [lower, upper) if it is beyond lower and not beyond upper. There is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints
+from kpg.columns.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Description:
     """The interval [lower, upper) of times, compacted to `since`."""
 

@@ -103,11 +103,11 @@ class TraceHandle:
         if self._physical_source is not None:
             self._physical, self._physical_source = self._physical_source(), None
             self.spine.invalidate_physical()
-        if physical.elements != self.physical.elements:
-            if not self.physical.precedes(physical):
+        if physical.elements != self._physical.elements:
+            if not self._physical.precedes(physical):
                 raise TimeTooEarly(
                     f"cannot move the physical frontier of {self.name} back to {physical}",
-                    detail=f"It is {self.physical}.",
+                    detail=f"It is {self._physical}.",
                 )
             self._physical = physical
             self.spine.invalidate_physical()

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kpg.columns.exact_diffs import mass
+from kpg.columns.exact_diffs import is_exact, mass
 from kpg.columns.updates import Ints
 from kpg.kernels.array_address import FIELDS
+from kpg.kernels.batch_addresses import write_addresses
 from kpg.trace.batch import Batch
 from kpg.trace.batch_table import table_of
 
@@ -41,8 +42,12 @@ class SearchTable:
         """Append a batch. Return False if the table is full."""
         if self.count == len(self.rows):
             return False
-        self.rows[self.count] = batch.row
-        self.mass += mass(batch.updates)
+        updates = batch.updates
+        if is_exact(updates.diffs) or batch.has_lookup_table:
+            self.rows[self.count] = batch.row
+        else:
+            write_addresses(self.rows, self.count, updates.data, updates.times, updates.diffs)
+        self.mass += mass(updates)
         self._batches.append(batch)
         self.count += 1
         return True

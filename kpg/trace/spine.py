@@ -158,7 +158,7 @@ class Spine:
             self._searched_keys = 0
         if upper.elements == self.upper.elements:
             return table, table.count
-        if self._pending and upper.elements == self._pending[-1].lower.elements:
+        if self._pending and upper.elements == self._pending[-1].description.lower.elements:
             return table, table.count - 1
         return None
 
@@ -184,21 +184,20 @@ class Spine:
 
     def append(self, batch: Batch) -> bool:
         """Append the batch that continues this trace. Return whether merges are due; an empty one moves the upper."""
-        assert batch.lower == self.upper, f"expected a batch from {self.upper}, not {batch.lower}"
+        description, policy, rows = batch.description, self.policy, len(batch)
+        assert description.lower == self.upper, f"expected a batch from {self.upper}, not {batch.lower}"
         assert self._visible is None, "a trace is changed by one step at a time"
-        self.upper = batch.upper
-        if len(batch) and self.events is not None:
+        self.upper = description.upper
+        if rows and self.events is not None:
             self.events.log_insert(batch)
-        policy, rows = self.policy, len(batch)
         if rows:
             self._pending.append(batch)
             self._saved_fuel += policy.fuel_per_row * rows
             self._pending_rows += rows
             if self._search_table is not None and not self._search_table.append(batch):
                 self._search_table = None
-        return self._has_many_pending or self._saved_fuel >= policy.min_fuel
+        return self._saved_fuel >= policy.min_fuel or self._has_many_pending()
 
-    @property
     def _has_many_pending(self) -> bool:
         policy = self.policy
         return self._pending_rows > policy.max_pending_rows or len(self._pending) > policy.max_pending_batches
@@ -215,7 +214,7 @@ class Spine:
     def _merge_due(self) -> None:
         if self._saved_fuel >= self.policy.min_fuel:
             self._spend_fuel()
-        if self._has_many_pending:
+        if self._has_many_pending():
             self._merge_pending()
 
     @contextmanager

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels import locate_keys as kernel
-from kpg.kernels.batch_addresses import batch_addresses
+from kpg.kernels.array_address import FIELDS
+from kpg.kernels.batch_addresses import batch_addresses, write_addresses
 from kpg.kernels.bitmap_lookup import BITMAP_FLAG, EXACT_BITMAP_SHIFT
 from kpg.kernels.locate_keys import BITMAP, INTERVAL, SCAN, SEARCH, SEARCH_LANE, SPARSE, locate_keys
 from kpg.kernels.lookup_tables import SPARSE_SPACING, fill_intervals, interval_of
@@ -262,6 +263,9 @@ def test_a_batch_row_holds_the_addresses_of_its_arrays(rows: int) -> None:
     described = describe_batch(updates, lookup)
     assert described[1::2][:3] == (rows, 1, 1) and described[::2][:3] == batch_addresses(*blocks)
     assert described[6:] == (1, address(lookup.array), 3, -4, 2) and describe_batch(updates)[7:9] == (0, 0)
+    table = np.full((3, FIELDS), -7, np.int64)
+    write_addresses(table, 1, *blocks)
+    assert tuple(table[1].tolist()) == describe_batch(updates) and (table[::2] == -7).all()
 
 
 def test_a_batch_that_is_searched_often_gets_a_lookup_table() -> None:

@@ -97,7 +97,8 @@ class Database(Uncopyable, ABC):
     @property
     def epoch(self) -> int:
         """The open epoch."""
-        return self.time.elements[0][0] if self.time else -1
+        elements = self.time.elements
+        return elements[0][0] if elements else -1
 
     def advance(self, *, origins: tuple[Origin, ...] = (), wait: bool = True) -> int:
         """Make all pending rows one transaction; return its epoch, at which every answer is now complete.
