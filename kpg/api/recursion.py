@@ -70,10 +70,15 @@ class Recursion:
         loops = collection.node.loops | {self.loop}
         return Collection(self.db, nodes.EnterNode(collection.schema, loops, collection.node, self.loop, at, simple))
 
-    def leave(self, collection: Collection) -> Collection:
-        """Return the fixed point of a collection of this loop, for use outside."""
+    def leave(self, collection: Collection, *, components_of: Collection | None = None) -> Collection:
+        """Return the fixed point of a collection of this loop, for use outside.
+
+        If it is the strongly connected component of each node (node, component), `components_of` has the edges
+        (src, dst). An operator then computes it without rounds, where it can.
+        """
         loops = self.loop.leave(collection.node)
-        return Collection(self.db, nodes.LeaveNode(collection.schema, loops, self.loop, collection.node))
+        graph = None if components_of is None else components_of.node
+        return Collection(self.db, nodes.LeaveNode(collection.schema, loops, self.loop, collection.node, graph))
 
     def __enter__(self) -> Recursion:
         return self

@@ -3,14 +3,17 @@
     scc(E).nodes  =  { (v, c) : v an end of an edge, c = least node that reaches v and is reached from it }
     scc(E).edges  =  { (u, v) in E : u and v in one component },  with the multiplicity of E
 
-The algorithm has two nested loops. The inner loop labels each node with the least node that reaches it over the
+On one worker, one operator maintains the components (`kpg.seminaive.maintained_components`). Otherwise the algorithm
+has two nested loops. The inner loop labels each node with the least node that reaches it over the
 remaining edges. The ends of an edge within a component have the same label, so the outer loop drops the edges with
 different labels at their ends. It then does the same against the direction of edges, and repeats both until no edge is
 dropped. Then the least node of each connected part reaches all of the part and is reached from all of it, so the
 remaining edges are the answer.
 
-Nodes are integers. Cost: about five indexes of the edges. Each edge passes the loop twice, and the edges that later
-rounds drop a few times more. Installing `nodes` and `edges` as two answers computes both twice; use one if you can.
+Nodes are integers. Cost: one operator keeps lists of all edges in both directions; a change costs the edges near it,
+and the nodes whose component changes. The loops keep about five indexes of the edges. Each edge passes the loop twice,
+and the edges that later rounds drop a few times more. `edges` joins the edges with `nodes`. Installing `nodes` and
+`edges` as two answers computes both twice; use one if you can.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ def scc(edges: Collection) -> Components:
         behind = label(nodes, backward, "dst", "src")
         within = same_label(backward, behind, "dst", "src")
         remaining.set(within)
-        return Components(loop.leave(ahead), loop.leave(within))
+        components = loop.leave(ahead, components_of=edges)
+    return Components(components, same_label(edges, components, "src", "dst").select("src", "dst"))
 
 
 def label(nodes: Collection, edges: Collection, start: str, end: str) -> Collection:

@@ -44,9 +44,13 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
     match node:
         case nodes.RelationNode() | nodes.InstalledNode() | nodes.StreamNode() | nodes.ValuesNode():
             return []
+        case nodes.LeaveNode() if node.graph is not None and renderer.is_component_operator(node):
+            return [RenderDependency(node.graph)]
         case nodes.LeaveNode() if (least_values := renderer.least_values_of(node)) is not None:
             return [RenderDependency(inner) for inner in least_values.inputs()]
-        case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.VariableNode() | nodes.LeaveNode():
+        case nodes.LeaveNode():
+            return [RenderDependency(node.input)]
+        case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.VariableNode():
             return [RenderDependency(inner) for inner in inputs_of(node)]
         case nodes.DeltaSourceNode() | nodes.SaturatedNode() | nodes.ChosenRowsNode() | nodes.NumberedRowsNode():
             return [RenderDependency(inner) for inner in inputs_of(node)]

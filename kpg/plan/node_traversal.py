@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kpg.plan.nodes import ConcatNode, EnterNode, ExtendNode, JoinNode, PlanNode, SaturatedNode, VariableNode
+from kpg.plan.nodes import (
+    ConcatNode,
+    EnterNode,
+    ExtendNode,
+    JoinNode,
+    LeaveNode,
+    PlanNode,
+    SaturatedNode,
+    VariableNode,
+)
 
 
 def owners(relations: Mapping[PlanNode, str]) -> dict[PlanNode, str]:
@@ -35,6 +44,8 @@ def inputs_of(node: PlanNode) -> tuple[PlanNode, ...]:
         return (node.source,) if node.source else ()
     if isinstance(node, EnterNode):
         return (node.input,) if node.otherwise is None else (node.input, node.otherwise)
+    if isinstance(node, LeaveNode):
+        return (node.input,) if node.graph is None else (node.input, node.graph)
     if isinstance(node, SaturatedNode):
         return node.saturation.inputs
     inner = getattr(node, "input", None)

@@ -349,10 +349,15 @@ class VariableNode(PlanNode):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LeaveNode(PlanNode):
-    """A collection inside a loop as it is at the loop's fixed point, seen from outside."""
+    """A collection inside a loop as it is at the loop's fixed point, seen from outside.
+
+    If that is the strongly connected component of each node, (node, component), of some edges (src, dst), `graph` has
+    the edges, and an operator may compute it without rounds.
+    """
 
     loop: Loop
     input: PlanNode
+    graph: PlanNode | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,6 +20,7 @@ from kpg.operators.saturate import saturate
 from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
+from kpg.plan.component_loops import render_components, why_components_loop
 from kpg.plan.constant_rows import feed_values, render_values
 from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
@@ -52,6 +53,7 @@ class Renderer(Streams):
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
         self._saturations: dict[nodes.SaturationSpec, list[Stream]] = {}
         self._least_values: dict[nodes.LeaveNode, LeastValueLoop | None] = {}
+        self._component_operators: dict[nodes.LeaveNode, bool] = {}
         self._open: list[tuple[nodes.VariableNode, iterate.Feedback]] = []
         self._constants: list[tuple[nodes.ValuesNode, Source]] = []  # to be fed when all imports are known
         self._imports_of: dict[object, set[object]] = {}  # the arrangements that each node imports
@@ -92,12 +94,25 @@ class Renderer(Streams):
 
     def least_values_of(self, node: nodes.LeaveNode) -> LeastValueLoop | None:
         """Return the loop that a node leaves if one operator evaluates it; note for `explain` why, or why not."""
+        if node.graph is not None:
+            return None
         if node not in self._least_values:
             loop = least_value_loop(self, node)
             self._least_values[node] = None if isinstance(loop, str) else loop
             how = f"a loop: {loop}" if isinstance(loop, str) else "one operator: keeps the least value of each key"
             self.dataflow.notes.append(f"{node.loop.name} is {how}")
         return self._least_values[node]
+
+    def is_component_operator(self, node: nodes.LeaveNode) -> bool:
+        """Return whether one operator maintains the components that a node leaves a loop with; note it."""
+        if node.graph is None:
+            return False
+        if node not in self._component_operators:
+            reason = why_components_loop(self, node)
+            self._component_operators[node] = reason is None
+            how = "one operator: maintains the components of a graph" if reason is None else f"a loop: {reason}"
+            self.dataflow.notes.append(f"{node.loop.name} is {how}")
+        return self._component_operators[node]
 
     def is_private(self, node: nodes.PlanNode) -> bool:
         """Return whether only one node reads this one, so that it can be rendered as part of its reader."""
@@ -193,6 +208,8 @@ class Renderer(Streams):
                 rendered, feedback = render_variable(self, node)
                 self._open.append((node, feedback))
                 return rendered
+            case nodes.LeaveNode() if self.is_component_operator(node):
+                return render_components(self, node)
             case nodes.LeaveNode() if (least_values := self.least_values_of(node)) is not None:
                 return render_least_values(self, least_values)
             case nodes.LeaveNode():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import kpg
 from kpg import Collection, Input, graphs
 from kpg.graphs import spread
+from kpg.plan import render
 from tests.graphs import oracle
 from tests.graphs.oracle import Edge, Rows
 
@@ -43,6 +44,7 @@ def follow(build: Build, meaning: Meaning, epochs: list, roots: list[set[int]], 
 some_roots = st.lists(st.sets(oracle.nodes, max_size=3), min_size=1, max_size=4)
 indexes = st.sampled_from([None, "src", "dst"])
 few = settings(max_examples=20)
+evaluators = st.sampled_from(["operator", "loop"])
 
 
 @few
@@ -70,18 +72,43 @@ def test_wcc_follows_edges(epochs, index):
     follow(lambda edges, _: graphs.wcc(edges), lambda edges, _: oracle.wcc(edges), epochs, [set()], index)
 
 
+def evaluate_components(patch: pytest.MonkeyPatch, evaluator: str) -> None:
+    """Let components be one operator, or the two loops that several workers run."""
+    if evaluator == "loop":
+        patch.setattr(render, "why_components_loop", lambda renderer, leave: "the test wants a loop")
+
+
 @few
-@given(oracle.epochs, indexes)
-def test_scc_follows_edges(epochs, index):
-    """A6.5, A17.11: a loop in a loop, times of three coordinates, inserts and deletes."""
-    follow(lambda edges, _: graphs.scc(edges).nodes, lambda edges, _: oracle.scc(edges), epochs, [set()], index)
+@given(oracle.epochs, indexes, evaluators)
+def test_scc_follows_edges(epochs, index, evaluator):
+    """A6.5, A17.11: one operator; or a loop in a loop, times of three coordinates, inserts and deletes."""
+    with pytest.MonkeyPatch.context() as patch:
+        evaluate_components(patch, evaluator)
+        follow(lambda edges, _: graphs.scc(edges).nodes, lambda edges, _: oracle.scc(edges), epochs, [set()], index)
 
 
 @settings(max_examples=10)
-@given(oracle.epochs)
-def test_edges_within_components_follow_edges(epochs):
-    """A6.5, A17.11: the other result of the two loops."""
-    follow(lambda edges, _: graphs.scc(edges).edges, lambda edges, _: oracle.scc_edges(edges), epochs, [set()])
+@given(oracle.epochs, evaluators)
+def test_edges_within_components_follow_edges(epochs, evaluator):
+    """A6.5, A17.11: the other result, with the copies of the edges."""
+    with pytest.MonkeyPatch.context() as patch:
+        evaluate_components(patch, evaluator)
+        follow(lambda edges, _: graphs.scc(edges).edges, lambda edges, _: oracle.scc_edges(edges), epochs, [set()])
+
+
+def test_an_explanation_says_how_components_are_evaluated():
+    with kpg.open() as db:
+        edges = db.input("edges", src=int, dst=int)
+        answer = graphs.scc(edges).nodes.output("answer")
+        assert "scc is one operator: maintains the components of a graph" in str(answer.explain())
+        with db.loop("outer") as loop:
+            kept = loop.variable(edges)
+            kept.set(graphs.scc(kept).edges)
+            nested = loop.leave(kept).output("nested")
+        assert "scc is a loop: it is inside another loop" in str(nested.explain())
+        edges.insert([(1, 2), (2, 1), (2, 3)])
+        db.advance()
+        assert sorted(nested.rows()) == [(1, 2), (2, 1)]
 
 
 @few

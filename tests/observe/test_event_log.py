@@ -13,6 +13,7 @@ from kpg.operators.arrange import Publisher
 from kpg.query.edn import parse_query
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
+from tests.api import test_recursion
 from tests.query.thesis_query import ARRANGED_TUPLES
 
 
@@ -164,7 +165,7 @@ def test_scopes_are_edges_of_a_graph_that_ends_at_the_worker():
     """A13.1: hierarchical addresses; a loop within a loop is a scope within a scope."""
     with kpg.open() as db, EventLog(db) as log:
         edges = db.input("edges", src=int, dst=int)
-        kpg.graphs.scc(edges).nodes.output("components")
+        test_recursion.scc(db, {"edges": edges}).output("components")
         db.advance()
         db.advance()
         figures = log._recorder.figures

@@ -43,6 +43,7 @@ from kpg.testing.kernel_twins.sort_rows_twin import (
     rank_words,
     sort_columns,
 )
+from kpg.testing.kernel_twins.strong_components_twin import strong_components
 from kpg.testing.kernel_twins.sum_groups_twin import number_groups, parts_of, sum_groups
 from kpg.testing.kernel_twins.sweep_totals_twin import presence_changes, running_totals, sums_changes
 from kpg.testing.kernel_twins.union_find_twin import connect
@@ -104,6 +105,7 @@ __all__ = [
     "sort_columns",
     "sorted_rows",
     "split_times",
+    "strong_components",
     "sum_diffs",
     "sum_groups",
     "sums",

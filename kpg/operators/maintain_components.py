@@ -1,0 +1,43 @@
+"""Maintain components: the strongly connected components of a graph as one operator.
+
+    output at t  =  the component (node, component) of each end of the edges at t
+
+The input has the edges (source, target), as a multiset of numbers (`kpg.seminaive.maintained_components`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kpg.columns.updates import Updates, constant
+from kpg.dataflow.channel import LocalPact
+from kpg.dataflow.graph import Dataflow, Stream
+from kpg.operators.complete_times import CompleteTimes
+from kpg.operators.maintain_least_values import graph_change
+from kpg.seminaive.maintained_components import MaintainedComponents
+
+
+class MaintainComponents(CompleteTimes):
+    """Keep a graph and its components."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"components of {name}", (2,))
+        self.components = MaintainedComponents()
+
+    def process(self, time: int, parts: list[Updates]) -> None:
+        data, diffs, is_sorted = self.components.change(graph_change(parts[0]))
+        if data.shape[1]:
+            self.send(Updates(data, constant((time,)), diffs, is_sorted), ((time,),))
+
+    def relation_sizes(self) -> Iterator[tuple[str, int, int]]:
+        if self.relations:
+            yield self.relations[0], self.components.row_count(), self.components.nbytes + self.batchers[0].nbytes
+
+    def release(self) -> None:
+        super().release()
+        self.components = MaintainedComponents()
+
+
+def maintain_components(dataflow: Dataflow, name: str, edges: Stream) -> Stream:
+    """Add the operator. Return the stream of components."""
+    return dataflow.add(MaintainComponents(name), [(edges, LocalPact())], depth=1)
