@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.columns.updates import Updates, constant, spread
+from kpg.columns.updates import Ints, Updates, constant, spread
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.operators.half_join import Floor
 from kpg.operators.payload import updates_of
@@ -24,10 +24,15 @@ class DeltaSource(Operator):
         self.floor = floor
 
     def step(self, inputs: Inputs) -> bool:
-        floor = constant(self.floor.at(self.depth))
+        floor: Ints | None = None
         for message in inputs[0]:
             for updates in updates_of(message.payload):
-                if len(updates):
+                if updates.data.shape[1]:
+                    if self.depth == 1 == updates.times.shape[1] and int(updates.times[0, 0]) >= self.floor.time[0]:
+                        self.send(updates, message.times)  # as all updates after the first
+                        continue
+                    if floor is None:
+                        floor = constant(self.floor.at(self.depth))
                     times = np.maximum(updates.times, floor)
                     data = updates.data
                     if self.depth > 1:

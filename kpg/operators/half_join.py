@@ -16,7 +16,8 @@ others. Only the output time is the product join. The operator keeps no state ex
 
 `gates` are the extenders of later steps, given if this worker has all of their rows. If a gate has no row before s, the
 tuple is dropped. When all relations are loaded in one epoch, all pipelines but one therefore end here.
-Cost: for each tuple a search in each batch, then the rows of its cheapest extender (kpg.trace.extension).
+Cost: for each tuple a search in each batch, then the rows of its cheapest extender (kpg.trace.extension). The few
+tuples of a direct run are one kernel call (kpg.trace.extension_of_few).
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.algebra.order import Time, join
 from kpg.columns.selection import keep
 from kpg.columns.updates import Updates
-from kpg.dataflow.operator import Inputs, Operator, Times
+from kpg.dataflow.operator import Inputs, Message, Operator, Times
 from kpg.operators.arrange import Arranged
 from kpg.operators.deferred_work import DeferredWork, updates_per_step
 from kpg.operators.payload import updates_of
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
 from kpg.trace.extension import Extender, Extension, ExtensionShape
+from kpg.trace.extension_of_few import MAX_EXTENDERS, MAX_TUPLES, ExtensionOfFew
 from kpg.trace.handle import TraceHandle
+from kpg.trace.search_table import SearchTable
 
 ROWS_READ_PER_SENT = 8  # rows that are read in the time that it takes to send one
 
@@ -72,6 +75,14 @@ class ExtenderIndex:
     def batches(self) -> list[Batch]:
         """Return all non-empty batches."""
         return [] if self.handle is None else [batch for batch in self.handle.batches(None) if len(batch)]
+
+    def search_table(self, keys: int) -> SearchTable | None:
+        """Return the table of all batches, to search some keys; None while it is not available."""
+        if self.handle is None or self.trace_depth > 1:
+            return None
+        spine = self.handle.spine
+        found = spine.search_table(spine.upper, keys)
+        return None if found is None else found[0]
 
     def release(self) -> None:
         """Release the trace."""
@@ -125,7 +136,13 @@ class HalfJoin(Operator):
         self.floor = floor
         self.waiting: list[WaitingTuples] = []
         self.deferred: DeferredWork[Extension] = DeferredWork()
-        self.proposed = 0  # rows read so far
+        self._extension_of_few: ExtensionOfFew | None = None
+        self._proposed = 0  # rows read so far by the general path
+
+    @property
+    def proposed(self) -> int:
+        """The number of rows read so far: the measure of worst-case optimality."""
+        return self._proposed + (0 if self._extension_of_few is None else self._extension_of_few.proposed)
 
     # Compaction
 
@@ -144,6 +161,8 @@ class HalfJoin(Operator):
     # Work
 
     def step(self, inputs: Inputs) -> bool:
+        if self._extend_directly(inputs[0]):
+            return False
         for message in inputs[0]:
             for tuples in updates_of(message.payload):
                 if len(tuples):
@@ -154,6 +173,32 @@ class HalfJoin(Operator):
         self.deferred.send_slice(self._next, self.send)
         self._hold()
         return bool(self.deferred)
+
+    def _extend_directly(self, messages: list[Message]) -> bool:
+        """Extend the few tuples of a direct run, whose traces are complete. Return False if that is impossible."""
+        worker = self.dataflow.worker
+        if not worker.direct.active or len(messages) != 1 or self.held or self.depth > 1:
+            return False
+        tuples, clock = messages[0].payload, worker.clock.frontier.elements
+        if not isinstance(tuples, Updates) or len(self.extenders) > MAX_EXTENDERS:
+            return False
+        if tuples.data.shape[1] > MAX_TUPLES or not tuples.data.shape[1] or int(tuples.times[0, 0]) >= clock[0][0]:
+            return False
+        tables = [index.search_table(tuples.data.shape[1]) for index in self.extenders]
+        if None in tables:
+            return False
+        extended = self._few().extend(tuples, [table for table in tables if table is not None])
+        if extended is None:
+            return False
+        if extended.data.shape[1]:
+            self.send(extended, messages[0].times)
+        return True
+
+    def _few(self) -> ExtensionOfFew:
+        if self._extension_of_few is None:
+            extenders = [index.extender for index in self.extenders]
+            self._extension_of_few = ExtensionOfFew(extenders, self.shape, self.floor.time[0])
+        return self._extension_of_few
 
     def is_due(self) -> bool:
         passed = self._complete_before()
@@ -197,7 +242,7 @@ class HalfJoin(Operator):
         before = extension.proposed
         updates = extension.next(updates_per_step())
         read = extension.proposed - before
-        self.proposed += read
+        self._proposed += read
         return updates, 1 + read // ROWS_READ_PER_SENT + (0 if updates is None else len(updates))
 
     def _hold(self) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
-from kpg.columns.updates import Updates
+from kpg.columns.selection import keep
+from kpg.columns.updates import Updates, constant
 from kpg.testing import kernel_twins as twins
 from kpg.testing.kernel_twins import block, columns, sorted_rows
 from kpg.testing.strategies import huge_diffs
@@ -16,6 +17,8 @@ from kpg.trace import extension as driver
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.extension import Extender, Extension, ExtensionShape
+from kpg.trace.extension_of_few import MAX_EXTENDERS, MAX_EXTENSIONS, ExtensionOfFew
+from kpg.trace.search_table import SearchTable
 
 small = st.integers(0, 3)
 
@@ -79,6 +82,38 @@ def test_extend_equals_its_twin(data: st.DataObject) -> None:
         for row, time, diff in sorted_rows(part):
             got[row, time] += diff[0]
     assert {what: number for what, number in got.items() if number} == expected
+    if depth == 1 and count <= MAX_EXTENDERS:
+        few = ExtensionOfFew(extenders, shape, floor[0])
+        at_once = extended_at_once(few, prefix, batches)
+        assert at_once == expected or (at_once is None and diffs is not SMALL_DIFFS)
+
+
+def extended_at_once(
+    few: ExtensionOfFew, tuples: Updates, batches: list[list[Batch]]
+) -> Counter[tuple[twins.Row, twins.Row]] | None:
+    """Return the summed extensions, the tuples of each time at once; None if some extension is left to the driver."""
+    got: Counter[tuple[twins.Row, twins.Row]] = Counter()
+    tables = [SearchTable(part, 1) for part in batches]
+    for moment in np.unique(tuples.times[0]).tolist():
+        part = keep(tuples, tuples.times[0] == moment)
+        extended = few.extend(Updates(part.data, constant((moment,)), part.diffs), tables)
+        if extended is None:
+            return None
+        for row, time, diff in sorted_rows(extended):
+            got[row, time] += diff[0]
+    return Counter({what: number for what, number in got.items() if number})
+
+
+def test_many_extensions_are_left_to_the_driver() -> None:
+    """Of few tuples too, and the next ones are extended at once again."""
+    batch = batch_of([((0, i), (0,), 1) for i in range(MAX_EXTENSIONS + 1)] + [((1, 7), (0,), 2)], 2, 1)
+    shape = ExtensionShape(1, np.array([(0, 0), (1, 0)], np.int64))
+    few = ExtensionOfFew([Extender((0,), (0,), True)], shape, 0)
+    tables = [SearchTable([batch], 1)]
+    tuples = [Updates(block([(key,)], 1), block([(1,)], 1), block([(3,)], 1)) for key in (0, 1)]
+    assert few.extend(tuples[0], tables) is None
+    extended = few.extend(tuples[1], tables)
+    assert extended is not None and list(sorted_rows(extended)) == [((1, 7), (1,), (6,))]
 
 
 @given(st.lists(st.tuples(small, small), max_size=10), st.integers(0, 3), st.integers(0, 4))
