@@ -15,8 +15,9 @@ it follows from, even on a cycle of weight 0: keys are distances, and nodes cann
     SETTLE             Dijkstra's algorithm from all nodes with a new key
 
 It returns when it has visited `budget` entries, and continues when it is called again. `derive_uniform` computes all
-keys if all weights are equal, with a queue instead of a heap. Cost: linear in the entries of the nodes whose keys
-change, times the logarithm of their number. If a weight is negative, the caller must unset all keys before each update.
+keys if all weights are equal, with a queue instead of a heap, and `derive_by_buckets` if no weight is 0. Cost: linear
+in the entries of the nodes whose keys change, times the logarithm of their number. If a weight is negative, the caller
+must unset all keys before each update.
 Twin: kpg.testing.kernel_twins.least_keys_twin.
 """
 
@@ -61,6 +62,12 @@ DONE = 5  # also the result of a finished call
 HEAP_IS_FULL = 6  # results of a call that has to be repeated
 PAUSED = 7
 TOO_MANY_ROUNDS = 8
+
+BUCKET = 0  # elements of `progress`: the number of the current bucket
+WAITING = 1  # entries in buckets
+NEXT_START = 2
+USED = 3  # entries so far
+PROGRESS_SIZE = 4
 
 
 @inlined
@@ -405,6 +412,74 @@ def derive_uniform(order, keys, lists, in_nodes, out_nodes, queue, state, step, 
 
 
 @jit
+def append_to_bucket(node, number, heads, entries, progress):
+    """Append a node to a bucket."""
+    bucket = number % heads.shape[0]
+    entries[progress[USED], 0] = node
+    entries[progress[USED], 1] = heads[bucket]
+    heads[bucket] = progress[USED]
+    progress[USED] += 1
+    progress[WAITING] += 1
+
+
+@jit
+def derive_by_buckets(
+    order, keys, lists, out_nodes, out_weights, out_kind, heads, entries, progress, width, max_hops, budget
+):
+    """Compute all keys with buckets of values instead of a heap. `order` has start values, ascending, and their nodes.
+
+    A bucket holds the values of a range of `width`, which is at most the least weight, so no node of a bucket changes
+    another one of it. `heads` has a bucket for each range that a weight can reach, and -1; `entries` has room for all
+    starts and edges. Keys and marks must be unset; nodes that are done are marked. No sum may leave 64 bits. Return as
+    `update_values` does; `progress` keeps the place.
+    """
+    base = order[0, 0]
+    visited = 0
+    while True:
+        if progress[WAITING] == 0:
+            if progress[NEXT_START] == order.shape[1]:
+                return DONE
+            progress[BUCKET] = max(progress[BUCKET], (order[0, progress[NEXT_START]] - base) // width)
+        while (
+            progress[NEXT_START] < order.shape[1]
+            and (order[0, progress[NEXT_START]] - base) // width <= progress[BUCKET]
+        ):
+            value = order[0, progress[NEXT_START]]
+            node = order[1, progress[NEXT_START]]
+            progress[NEXT_START] += 1
+            if keys[node, HOPS] < 0 or is_less(value, 0, keys[node, VALUE], keys[node, HOPS]):
+                keys[node, VALUE] = value
+                keys[node, HOPS] = 0
+                append_to_bucket(node, progress[BUCKET], heads, entries, progress)
+        bucket = progress[BUCKET] % heads.shape[0]
+        while heads[bucket] >= 0:
+            if visited > budget:
+                return PAUSED
+            node = entries[heads[bucket], 0]
+            heads[bucket] = entries[heads[bucket], 1]
+            progress[WAITING] -= 1
+            visited += 1
+            if keys[node, MARK] == 1:
+                continue
+            keys[node, MARK] = 1
+            value = keys[node, VALUE]
+            hops = keys[node, HOPS] + 1
+            if hops - 1 > max_hops:
+                return TOO_MANY_ROUNDS
+            low = lists[node, out_kind + LOW]
+            size = lists[node, out_kind + SIZE]
+            visited += size
+            for slot in range(low, low + size):
+                other = np.int64(out_nodes[slot])
+                sum_ = value + out_weights[slot]
+                if keys[other, HOPS] < 0 or is_less(sum_, hops, keys[other, VALUE], keys[other, HOPS]):
+                    keys[other, VALUE] = sum_
+                    keys[other, HOPS] = hops
+                    append_to_bucket(other, (sum_ - base) // width, heads, entries, progress)
+        progress[BUCKET] += 1
+
+
+@jit
 def write_changes(touched, keys, node_values, only_presence, data, diffs, state):
     """Write the changed rows of the touched nodes, and forget these; return their number."""
     n = 0
@@ -431,4 +506,6 @@ def examples() -> Iterator[Example]:
     graph = (TABLE, TABLE, NODES, COLUMN, NODES, COLUMN, COLUMN)
     yield update_values, (*graph, TABLE, TABLE, TABLE, COLUMN, NUMBER, NUMBER, NUMBER)
     yield derive_uniform, (TABLE, TABLE, TABLE, NODES, NODES, NODES, COLUMN, NUMBER, NUMBER, NUMBER)
+    buckets = (COLUMN, TABLE, COLUMN, NUMBER, NUMBER, NUMBER)
+    yield derive_by_buckets, (TABLE, TABLE, TABLE, NODES, COLUMN, NUMBER, *buckets)
     yield write_changes, (TABLE, TABLE, COLUMN, NUMBER, TABLE, TABLE, COLUMN)

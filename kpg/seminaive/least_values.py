@@ -32,6 +32,8 @@ from kpg.seminaive.graph_lists import GraphChange, GraphLists, resized
 
 MAX_VISITS = 1 << 22  # entries that an update visits before it looks at its limits: some ten milliseconds
 VISITS_PER_PAUSE = 4 * ROWS_PER_PAUSE  # the same if it may pause: some hundred microseconds
+MAX_BUCKETS = 1 << 16  # weights of which the greatest is more than this multiple of the least need a heap
+MAX_SUM = 1 << 62  # no sum of a start value and weights that buckets hold may exceed this
 MIN_HEAP = 1 << 10  # nodes that the heap has room for at first
 
 
@@ -187,6 +189,9 @@ class LeastValues:
         if not self.spec.weighted:
             self._derive_uniform(owners, values, max_hops)
             return
+        if self._has_buckets(values):
+            self._derive_by_buckets(owners, values, max_hops)
+            return
         graph.events = np.ones((len(owners) + 1, lists.EVENT_COLUMNS), np.int64)
         state[lists.EVENT_COUNT] = len(owners)
         graph.events[: len(owners), lists.SOURCE] = 0
@@ -210,6 +215,40 @@ class LeastValues:
             arrays = (graph.keys, graph.lists, graph.incoming.nodes, graph.outgoing.nodes, queue, state)
             result = kernels.derive_uniform(order, *arrays, self.spec.step, max_hops, budget)
             self._check(result)
+
+    def _has_buckets(self, starts: Ints) -> bool:
+        """Return whether buckets of values can take the place of a heap: weights are positive and of similar size."""
+        weights = self._used_weights()
+        if not len(weights) or not len(starts):
+            return False
+        least, greatest = int(weights.min()), int(weights.max())
+        if least < 1 or greatest // least > MAX_BUCKETS:
+            return False
+        return max(abs(int(starts.min())), abs(int(starts.max()))) + greatest * self.graph.node_count < MAX_SUM
+
+    def _used_weights(self) -> Ints:
+        """Return the weights of all edges; unused slots between them have weights that were there."""
+        used: Ints = self.graph.incoming.weights[: int(self.graph.state[lists.IN + lists.TAIL])]
+        return used
+
+    def _derive_by_buckets(self, owners: Ints, values: Ints, max_hops: int) -> None:
+        graph, weights = self.graph, self._used_weights()
+        by_value = np.argsort(values, kind="stable")
+        order = np.stack([values[by_value], owners[by_value]])
+        width = int(weights.min())
+        heads = np.full(int(weights.max()) // width + 2, -1)
+        room = len(owners) + int(graph.state[lists.IN + lists.LIVE])
+        reserve(16 * room)
+        entries = np.empty((room, 2), np.int64)
+        progress = np.zeros(kernels.PROGRESS_SIZE, np.int64)
+        budget = VISITS_PER_PAUSE if can_pause() else MAX_VISITS
+        out, kind = (graph.incoming, lists.IN) if self.spec.both_ways else (graph.outgoing, lists.OUT)
+        result = kernels.PAUSED
+        while result != kernels.DONE:
+            arrays = (graph.keys, graph.lists, out.nodes, out.weights, kind, heads, entries, progress)
+            result = kernels.derive_by_buckets(order, *arrays, width, max_hops, budget)
+            self._check(result)
+        graph.keys[: graph.node_count, lists.MARK] = 0
 
     def _count_rounds(self) -> None:
         """Compute the values round by round, with negative counts. The keys then hold no hops."""

@@ -76,9 +76,19 @@ def keys_of(spec, starts, edges):
 
 
 @settings(max_examples=150)
-@given(epochs, specs | own, st.sampled_from([1, 10**15]), st.sampled_from([0, 1 << 10]), st.sampled_from([-1, 1 << 16]))
-def test_keys_equal_those_of_passes_over_all_edges(epochs, spec, factor, load_rows, sparse):
-    """Nodes close together and far apart, loaded at once or row by row, built again after each change or never."""
+@given(
+    epochs,
+    specs | own,
+    st.sampled_from([1, 10**15]),
+    st.sampled_from([0, 1, 2]),
+    st.sampled_from([0, 1 << 10]),
+    st.sampled_from([-1, 1 << 16]),
+)
+def test_keys_equal_those_of_passes_over_all_edges(epochs, spec, factor, lightest, load_rows, sparse):
+    """Nodes close together and far apart, loaded at once or row by row, built again after each change or never.
+
+    Buckets replace the heap if no weight is 0.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(least_values, "MIN_HEAP", load_rows)
         patch.setattr(graph_lists, "MIN_SPARSE", sparse)
@@ -86,7 +96,7 @@ def test_keys_equal_those_of_passes_over_all_edges(epochs, spec, factor, load_ro
         least._heap = np.empty((1, 3), np.int64)
         for more_starts, more_edges in epochs:
             more_starts = {(row[0] * factor, row[1]): diff for row, diff in more_starts.items()}
-            more_edges = {(row[0] * factor, row[1] * factor, row[2]): diff for row, diff in more_edges.items()}
+            more_edges = {(u * factor, v * factor, w + lightest): diff for (u, v, w), diff in more_edges.items()}
             changed_starts = {} if spec.own_starts else positive(starts, more_starts, 1 + spec.has_values)
             apply(least, answer, changed_starts, positive(edges, more_edges, 2 + spec.weighted))
             if spec.own_starts:
@@ -108,6 +118,26 @@ def test_a_budget_of_no_visits_pauses_after_each_node(monkeypatch):
     apply(least, answer, {}, {(10, 11, 0): -1})
     apply(least, answer, {}, {(10, 11, 0): 1, (0, 40, 0): 1})
     assert answer == {(n, min(n, n - 39 if n >= 40 else n)) for n in range(51)} and len(pauses) > 100
+
+
+def test_buckets_pause_and_have_any_width(monkeypatch):
+    monkeypatch.setattr(least_values, "MAX_VISITS", 0)
+    monkeypatch.setattr(least_values, "MIN_HEAP", 0)
+    pauses = []
+    monkeypatch.setattr(least_values, "pause", lambda: pauses.append(1))
+    random = np.random.default_rng(1)
+    for least_weight in (1, 4, 100):
+        ends, weights = random.integers(0, 30, (2, 90)).tolist(), random.integers(least_weight, 400, 90).tolist()
+        rows = zip(*ends, weights, strict=True)
+        starts, edges = {(0, 5): 1, (7, -3): 1, (9, 900): 1}, dict.fromkeys(rows, 1)
+        least, answer = LeastValues(LeastValueSpec("test", 1000, weighted=True)), set()
+        apply(least, answer, starts, edges)
+        assert answer == {(node, key[0]) for node, key in twins.least_keys(starts, edges).items()}
+    assert len(pauses) > 50
+    with pytest.raises(TooManyRounds, match="test did not reach a fixed point"):
+        LeastValues(LeastValueSpec("test", 3, weighted=True)).change(
+            change_of({(0, 0): 1}, 2), change_of({(n, n + 1, 2): 1 for n in range(9)}, 3)
+        )
 
 
 def test_negative_weights_are_computed_from_scratch_until_they_are_gone():
