@@ -20,4 +20,4 @@ def fill_heavy_relations(service: Service) -> None:
         service.create_relation(name, dict.fromkeys(columns, int))
     service.put("side", {"x": np.arange(12_000)})
     service.put("edge", dict(zip("xy", random.integers(0, 5_000, (2, 20_000)), strict=True)))
-    service.put("big", dict(zip("kv", random.integers(0, 1 << 40, (2, 1_000_000)), strict=True)))
+    service.put("big", dict(zip("kv", random.integers(0, 1 << 40, (2, 3_000_000)), strict=True)))
