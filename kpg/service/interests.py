@@ -8,6 +8,7 @@ Cost of `add`: a lookup and one read of the current rows if the dataflow exists;
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -53,7 +54,7 @@ class InterestRegistry:
         self._dataflows: dict[int, ServingDataflow] = {}
         self._drains: dict[int, Drain] = {}
         self._by_owner: defaultdict[Any, set[int]] = defaultdict(set)
-        self._next = 1
+        self._numbers = itertools.count(1)
 
     def add(self, options: InterestOptions) -> Interest:
         """Add an interest."""
@@ -66,7 +67,6 @@ class InterestRegistry:
         interest.sharing = sharing
         with nullcontext() if options.log else unlogged(self.answers.db):
             dataflow = self._join_dataflow(interest, sharing, options)
-        self._next += 1
         self.interests[interest.id] = interest
         self._dataflows[interest.id] = dataflow
         self._by_owner[options.owner].add(interest.id)
@@ -75,6 +75,10 @@ class InterestRegistry:
             followed.drain = Drain(self.answers.db, followed.take, followed.frontier, sink)
             self._drains[interest.id] = followed.drain
         return interest
+
+    def new_number(self) -> int:
+        """Return the number of a new query. One that is being built keeps its number while others begin."""
+        return next(self._numbers)
 
     def remove(self, interest: Interest) -> None:
         """End an interest; does nothing if it has ended already."""
@@ -139,7 +143,7 @@ class InterestRegistry:
         answers = self.answers
         relation = answers.relation(options.name)
         schema = client_schema(relation)
-        fields = (answers.db, self._next, options.name, relation.columns, schema, options.owner, answers.limits)
+        fields = (answers.db, self.new_number(), options.name, relation.columns, schema, options.owner, answers.limits)
         if options.granularity is None:
             return Interest(*fields)
         return GranularInterest(ClockGranularity(options.granularity, self._clock), *fields)

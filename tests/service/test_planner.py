@@ -1,12 +1,14 @@
 """The planner process: the results of planning in place, and limits on time and memory that end only the offender."""
 
+from concurrent.futures import Future
+
 import pytest
 
 import kpg
 from kpg.errors import OverLimit, UnsafeRule
-from kpg.service import Change, Limits, Service
+from kpg.service import Change, Interest, Limits, Service
 from kpg.service.limits import TextLimits
-from kpg.service.planner import SMALL_TEXT_CHARACTERS, is_small
+from kpg.service.planner import SMALL_PROGRAM_RULES, SMALL_TEXT_CHARACTERS, is_small
 from kpg.service.planner_process import PlanTask, shared_planner
 
 DISJUNCTIONS = "p(x) :- q(x)" + ", (q(x) ; x > 1)" * 12 + "."  # 4,096 rules
@@ -102,3 +104,23 @@ def test_what_may_be_expanded_is_not_small() -> None:
     assert not is_small(DISJUNCTIONS)
     assert not is_small(".comp C { } .init a = C")
     assert not is_small("[:find ?x :where " + "(or [?x :a 1] [?x :a 2]) " * 5 + "]")
+
+
+def test_interests_that_begin_while_another_is_planned_have_numbers_of_their_own() -> None:
+    begun: list[Interest] = []
+
+    def wait(future: Future[object]) -> None:
+        begun.append(service.interest("small", owner=2))
+        future.result(60)
+
+    db = kpg.open()
+    service = Service(db, wait=wait)
+    service.create_relation("e", {"x": int})
+    service.put("e", [(1,), (2,)])
+    service.register("small(x) :- e(x), x > 1.")
+    service.register("\n".join(f"large(x + {number}) :- e(x)." for number in range(SMALL_PROGRAM_RULES + 1)))
+    large = service.interest("large", owner=1)
+    assert large.id != begun[0].id
+    assert len(large.take()) == SMALL_PROGRAM_RULES + 2 and len(begun[0].take()) == 1
+    service.close()
+    db.close()
