@@ -134,7 +134,7 @@ class RankGeneration:
 
     def _group(self, group: NumberedGroup) -> UsageGroup:
         """Return what the queries of a session or tenant use on this rank."""
-        return self.groups.setdefault(group.number, UsageGroup(group.kind, group.limits))
+        return self.groups.setdefault(group.number, UsageGroup(group.kind, group.limits, number=group.number))
 
     def find_input(self, name: str) -> EmbeddedInput:
         """Return an input by name."""

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from kpg.errors import Closed, KpgError, OverLimit, ProtocolError
 from kpg.pgwire.copy_binary import BINARY_HEADER, BINARY_TRAILER, read_binary
 from kpg.pgwire.data_rows import field_lengths, fixed_bytes, joined, tuple_fields
-from kpg.pgwire.statement_runner import QUERY_CANCELED, StatementRunner
+from kpg.pgwire.statement_runner import StatementRunner
 from kpg.pgwire.text_fields import text_field
 from kpg.pgwire.wire_channel import WireChannel
 from kpg.pgwire.wire_format import BINARY_FORMAT, COPY_DONE, TEXT_FORMAT, MessageFields, copy_response, message
@@ -29,7 +29,7 @@ from kpg.sql.session.copy_files import copied_rows, copy_target, load_columns, l
 from kpg.sql.session.copy_options import CopyOptions
 from kpg.sql.session.copy_output import formatted, header_fields
 from kpg.sql.session.sql_session import SqlSession
-from kpg.sql.sql_states import with_sqlstate
+from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
 
 ROWS_PER_CHUNK: Final = 2_000
 COPY_HEAD: Final = np.dtype([("kind", "S1"), ("length", ">i4")])

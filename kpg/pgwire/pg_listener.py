@@ -129,7 +129,7 @@ class PgListener:
     async def _serve_login(self, channel: WireChannel, login: Login) -> None:
         """Serve an authenticated client."""
         settings = settings_in(login.parameters)
-        number = self._backend.open_session()
+        number = self._backend.open_session(login.holder)
         runner = StatementRunner(self._backend, number, login.holder, channel.lost)
         limits = (self._backend.result_rows, self._backend.waiting_bytes, self._backend.copy_bytes)
         session = RunningSession(

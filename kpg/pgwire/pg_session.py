@@ -99,7 +99,7 @@ class PgSession:
     # Simple queries
 
     async def _query(self, fields: wire.MessageFields) -> None:
-        text = fields.text()
+        text = self.runner.text = fields.text()
         fields.finish()
         try:
             statements = await self.runner.call(lambda session: session.parse(text))
@@ -177,6 +177,7 @@ class PgSession:
 
     async def _guard(self, text: str, work: Awaitable[None]) -> None:
         """Do a part of an extended query; after an error, skip to Sync."""
+        self.runner.text = text or self.runner.text
         try:
             await work
         except ConnectionEnded:

@@ -28,7 +28,7 @@ class SqlBackend(Protocol):
         """Return the secrets that a user may prove to know, with what they grant; empty if no proof is needed."""
         ...
 
-    def open_session(self) -> int:
+    def open_session(self, holder: Any) -> int:
         """Return the number of a new session; raise if there are too many."""
         ...
 
@@ -36,12 +36,12 @@ class SqlBackend(Protocol):
         """Drop everything that a session has."""
         ...
 
-    async def run(self, number: int, holder: Any, work: Callable[[Service], Result]) -> Result:
-        """Run a function of the service for a session, with the rights of the holder."""
+    async def run(self, number: int, holder: Any, text: str, work: Callable[[Service], Result]) -> Result:
+        """Run a function of the service for a session, with the rights of the holder. Administrators see the text."""
         ...
 
     async def run_after_epoch(
-        self, number: int, holder: Any, epoch: int, timeout_seconds: float, work: Callable[[Service], Result]
+        self, number: int, holder: Any, text: str, epoch: int, timeout_seconds: float, work: Callable[[Service], Result]
     ) -> Result:
         """Run a function when an epoch is complete; raise TimeNotReached if that takes longer than the timeout."""
         ...

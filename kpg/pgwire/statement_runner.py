@@ -21,10 +21,9 @@ from kpg.service import Service
 from kpg.sql.parse.sql_statements import FetchStatement
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.sql_session import SqlSession
-from kpg.sql.sql_states import with_sqlstate
+from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
 
 Result = TypeVar("Result")
-QUERY_CANCELED: Final = "57014"
 MAX_TIMEOUT_SECONDS: Final = 86_400.0
 
 
@@ -39,6 +38,7 @@ class StatementRunner:
         self._cancelled = asyncio.Event()
         self._running = False
         self.status = "I"
+        self.text = ""  # of the last statement
         self.settings: dict[str, str] = {}  # as SHOW prints them
         self.statement_seconds: float | None = None
 
@@ -50,7 +50,7 @@ class StatementRunner:
 
     async def call(self, function: Callable[[SqlSession], Result]) -> Result:
         """Run a function of the session."""
-        return await self._guarded(self._backend.run(self._number, self._holder, self._work(function)))
+        return await self._guarded(self._backend.run(self._number, self._holder, self.text, self._work(function)))
 
     async def execute(self, statement: Any, parameters: dict[str, Any]) -> QueryResult:
         """Execute one statement."""
@@ -71,7 +71,9 @@ class StatementRunner:
         deadline = time.monotonic() + min(statement.timeout, MAX_TIMEOUT_SECONDS)
         result, epoch = await self.call(take)
         while not len(result) and not result.tag.startswith("MOVE") and (wait := deadline - time.monotonic()) > 0:
-            waiting = self._backend.run_after_epoch(self._number, self._holder, epoch, wait, self._work(take))
+            waiting = self._backend.run_after_epoch(
+                self._number, self._holder, self.text, epoch, wait, self._work(take)
+            )
             try:
                 result, epoch = await self._guarded(waiting, interrupts_wait=True)
             except TimeNotReached:

@@ -36,6 +36,7 @@ Work = Callable[[Service], Any]
 
 MAX_SLEEP_SECONDS: Final = 3600.0  # any request ends the sleep
 MAX_SWITCH_SECONDS: Final = 0.0005  # after which Python lets the thread of the connections run; its default is 5 ms
+FETCH: Final = "fetch"  # the label of reads that wait for changes of a cursor
 IDLE_MERGE_ROWS: Final = 100_000  # merged in one idle moment; a request that arrives meanwhile waits for it
 
 
@@ -110,6 +111,14 @@ class EngineThread:
     def stop_requests(self, session: Hashable, error: KpgError) -> None:
         """Raise an error in the waiting requests of a session, which continues; called on the engine's thread."""
         self._requests.stop(session, error)
+        for request in self._remove_timed_reads(lambda read: read.session == session):
+            fail(request.future, error)
+
+    def run_fetches(self, session: Hashable) -> None:
+        """Run each FETCH of a session that waits for changes now; called on the engine's thread."""
+        assert self._service is not None
+        for request in self._remove_timed_reads(lambda read: (read.session, read.label) == (session, FETCH)):
+            self._start(request, self._service)
 
     def take_when_changed(self, interest: Interest) -> None:
         """Take this interest's changes once, when there are any, and pass them to `deliver`."""
@@ -244,6 +253,13 @@ class EngineThread:
         for moment, *_, request in late:
             detail = f"The open time is {service.time}."
             fail(request.future, TimeNotReached(f"time {moment} did not come", detail=detail, hint="Ask again later."))
+
+    def _remove_timed_reads(self, matches: Callable[[EngineRequest], bool]) -> list[EngineRequest]:
+        """Take the reads that match out of those that wait for a time."""
+        removed = [entry[3] for entry in self._timed_reads if matches(entry[3])]
+        self._timed_reads = [entry for entry in self._timed_reads if not matches(entry[3])]
+        heapq.heapify(self._timed_reads)
+        return removed
 
     def _take_changes(self) -> None:
         """Take the changes of all awaiting interests that have some."""

@@ -55,7 +55,7 @@ class Hub:
         self.running = RunningRequests()
         self.tables = ServerTables(self)
         self.clients: dict[int, ClientConnection] = {}  # by session number
-        self.sql_sessions: set[int] = set()  # numbers of the connections of PostgreSQL's protocol
+        self.sql_sessions: dict[int, TokenHolder] = {}  # the connections of PostgreSQL's protocol
         self.shutdown = shutdown
         self.is_ending = False  # requests under way are finished, others refused
         self.loop = loop
@@ -103,17 +103,17 @@ class Hub:
         """The number of sessions, of all protocols."""
         return len(self.clients) + len(self.sql_sessions)
 
-    def open_sql_session(self) -> int:
+    def open_sql_session(self, holder: TokenHolder | None) -> int:
         """Return the number of a new connection of PostgreSQL's protocol."""
         number = next(self._session_numbers)
-        self.sql_sessions.add(number)
+        self.sql_sessions[number] = holder or TokenHolder("admin")  # no token is needed
         self.metrics.add("kpg_sessions_total")
         log(logging.INFO, "session begins", session=number, protocol="pg")
         return number
 
     def close_sql_session(self, number: int) -> None:
         """Drop everything of a connection of PostgreSQL's protocol."""
-        self.sql_sessions.discard(number)
+        self.sql_sessions.pop(number, None)
         log(logging.INFO, "session ends", session=number, protocol="pg")
         self.drop_owner(number, [])
 

@@ -17,12 +17,13 @@ from typing import Any, Final, TypeVar
 
 from kpg.errors import Closed, ResourceError
 from kpg.pgwire.scram_exchange import ITERATIONS, ScramSecret
+from kpg.server.engine_thread import FETCH
 from kpg.server.hub import Hub
 from kpg.server.pg_users import PgUsers
 from kpg.server.server_log import log
 from kpg.server.tokens import TokenHolder
 from kpg.service import Service
-from kpg.sql.sql_states import with_sqlstate
+from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
 
 Result = TypeVar("Result")
 TOO_MANY_CONNECTIONS: Final = "53300"
@@ -55,7 +56,7 @@ class PgBackend:
         data = hmac.digest(self._unknown_users, user.encode("utf-8", "replace"), "sha256")
         return ScramSecret(data[:16], ITERATIONS, secrets.token_bytes(32), secrets.token_bytes(32)), None
 
-    def open_session(self) -> int:
+    def open_session(self, holder: TokenHolder | None) -> int:
         """Count a new session."""
         if self._hub.session_count >= self._hub.limits.sessions:
             self._hub.metrics.add("kpg_refused_total", reason="sessions")
@@ -63,18 +64,20 @@ class PgBackend:
             raise with_sqlstate(
                 TOO_MANY_CONNECTIONS, ResourceError(what, hint="Close connections, or try again later.")
             )
-        return self._hub.open_sql_session()
+        return self._hub.open_sql_session(holder)
 
     def close_session(self, number: int) -> None:
         """Drop everything of a session."""
         self._hub.close_sql_session(number)
 
-    async def run(self, number: int, holder: TokenHolder | None, work: Callable[[Service], Result]) -> Result:
+    async def run(
+        self, number: int, holder: TokenHolder | None, text: str, work: Callable[[Service], Result]
+    ) -> Result:
         """Run a function of the service for a session."""
         began = time.perf_counter()
         outcome = "ok"
         try:
-            with self._hub.running.during(number, "pg"):
+            with self._hub.running.during(number, "pg", text):
                 return await asyncio.wrap_future(self._hub.engine.run(acting(holder, work), number))
         except Exception as error:
             outcome = type(error).__name__
@@ -91,17 +94,19 @@ class PgBackend:
         self,
         number: int,
         holder: TokenHolder | None,
+        text: str,
         epoch: int,
         timeout_seconds: float,
         work: Callable[[Service], Result],
     ) -> Result:
         """Run a function when an epoch is complete."""
-        future = self._hub.engine.run_as_of(epoch, timeout_seconds, acting(holder, work), number)
-        return await asyncio.wrap_future(future)
+        future = self._hub.engine.run_as_of(epoch, timeout_seconds, acting(holder, work), number, FETCH)
+        with self._hub.running.during(number, "pg", text):
+            return await asyncio.wrap_future(future)
 
     def cancel(self, number: int) -> None:
         """Cancel what a session runs now."""
-        error = with_sqlstate("57014", Closed("canceling statement due to user request"))
+        error = with_sqlstate(QUERY_CANCELED, Closed("canceling statement due to user request"))
         self._hub.engine.run(lambda service: self._hub.engine.cancel(number, error))
 
 

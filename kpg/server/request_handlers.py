@@ -20,6 +20,7 @@ from kpg.query.lower.value_expressions import column_type
 from kpg.server.change_payload import ChangePayload, QueryRows
 from kpg.service import Change, Interest, Service
 from kpg.service.relation_declarations import is_attribute
+from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
 
 if TYPE_CHECKING:
     from kpg.server.engine_thread import EngineThread
@@ -292,14 +293,14 @@ def inspect(context: RequestContext, request: requests.InspectRequest) -> QueryR
 
 @handles(requests.StopRequest)
 def stop(context: RequestContext, request: requests.StopRequest) -> replies.DoneReply:
-    """Stop the query of an interest, or the requests that a session waits for."""
+    """Stop the query of an interest or a cursor, or the requests that a session waits for."""
     if (request.number is None) == (request.session is None):
-        raise InputError("either number or session must be given", hint="A number is that of an interest.")
+        raise InputError("either number or session must be given", hint="A number is that of a query.")
     if request.number is not None:
-        context.service.stop(request.number)
+        context.engine.run_fetches(context.service.stop(request.number))
     else:
         error = Stopped("the request was stopped", hint="Ask the administrator of the server.")
-        context.engine.stop_requests(request.session, error)
+        context.engine.stop_requests(request.session, with_sqlstate(QUERY_CANCELED, error))
     return replies.DoneReply(request.id, last_time(context.service))
 
 

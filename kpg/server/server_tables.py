@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,9 +63,9 @@ class RunningRequests:
         self._running.pop(number, None)
 
     @contextmanager
-    def during(self, session: int, kind: str) -> Iterator[None]:
+    def during(self, session: int, kind: str, text: str) -> Iterator[None]:
         """Record a request for the time of a block."""
-        number = self.begin(session, 0, kind)
+        number = self.begin(session, 0, kind, text)
         try:
             yield
         finally:
@@ -98,8 +99,9 @@ class ServerTables:
             session = client.session
             tenant, pending = session.holder.tenant, len(session.pending)
             yield number, "kpg", session.role, tenant, len(session.flows), pending, len(client.outbox)
-        for number in tuple(self._hub.sql_sessions):
-            yield number, "postgresql", None, None, 0, 0, 0
+        running = Counter(request.session for request in self._hub.running)
+        for number, holder in tuple(self._hub.sql_sessions.items()):
+            yield number, "postgresql", holder.role, holder.tenant, 0, running[number], 0
 
     def _requests(self) -> Iterator[tuple[Any, ...]]:
         now = time.perf_counter()

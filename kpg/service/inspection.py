@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kpg.api.operator_description import describe_operators
+from kpg.api.usage_groups import UsageGroup
 from kpg.errors import InputError, NotAuthorised
 from kpg.service.relation_declarations import is_attribute
 from kpg.service.rules import SYSTEM_PREFIX
@@ -164,22 +165,49 @@ class Inspector:
                 interest.waiting, interest.unread_bytes, used["cpu_seconds"], used["kept_rows"], used["kept_bytes"],
                 state,
             )  # fmt: skip
+        if tenant is None:
+            yield from self._cursors(dataflows)
+
+    def _cursors(self, dataflows: dict[str, Description]) -> Iterator[Cells]:
+        """Yield the queries that clients follow with cursors of SUBSCRIBE."""
+        service = self._service
+        for number, followed in sorted(service.sql.followed().items()):
+            used = dataflows.get(followed.subscription.dataflow, NO_DATAFLOW)
+            session = followed.owner if isinstance(followed.owner, int) else None
+            unread, lanes = followed.cursor.unread_rows, len(followed.subscription.schema)
+            yield (
+                number, f"cursor {followed.name}", session, None, "nothing", followed.subscription.dataflow,
+                service.time - used["lag_epochs"], used["lag_epochs"], unread, unread * (lanes + 2) * BYTES_OF_LANE,
+                used["cpu_seconds"], used["kept_rows"], used["kept_bytes"], used["state"],
+            )  # fmt: skip
 
     def _usage(self) -> Iterator[Cells]:
         service = self._service
         followed = Counter(("session", interest.owner) for interest in service.interests.values())
         followed += Counter(("tenant", interest.tenant) for interest in service.interests.values())
+        followed += Counter(("session", cursor.owner) for cursor in service.sql.followed().values())
         for (kind, name), group in service.usage().items():
-            yield (kind, str(name), followed[kind, name], group.kept_rows, group.kept_bytes, group.seconds)
+            yield (kind, str(name), followed[kind, name], *self._used(group))
+
+    def _used(self, group: UsageGroup) -> tuple[int, int, float]:
+        """Return the rows, bytes and CPU seconds of a group; several workers count their shares of them."""
+        if self._service.db.is_single_worker:
+            return group.kept_rows, group.kept_bytes, group.seconds
+        shares = [share for worker in self._workers_described() for share in worker["usage_groups"]]
+        own = [share for share in shares if share["number"] == group.number]
+        rows, nbytes, seconds = (sum(share[key] for share in own) for key in ("kept_rows", "kept_bytes", "seconds"))
+        return rows, nbytes, seconds
 
     # Dataflows and arrangements
 
     def _summed_dataflows(self) -> Iterator[Description]:
-        yield from summed(
-            ([*worker["dataflows"]] for worker in self._workers_described()),
-            ("name",),
-            {"pinned_bytes": sum, "cpu_seconds": sum, "kept_rows": sum, "kept_bytes": sum, "lag_epochs": max},
-        )
+        """Yield dataflows by name: the index and the answer of a materialized view have one, and count as one."""
+        dataflows = summed(([*worker["dataflows"]] for worker in self._workers_described()), ("name",), DATAFLOW_TOTALS)
+        by_name: dict[str, list[Description]] = {}
+        for dataflow in dataflows:
+            by_name.setdefault(dataflow["name"], []).append(dataflow)
+        for group in by_name.values():
+            yield combined(group, {**DATAFLOW_TOTALS, "operators": sum, "state": busiest})
 
     def _dataflows(self) -> Iterator[Cells]:
         for dataflow in self._summed_dataflows():
@@ -250,10 +278,16 @@ class Inspector:
 
 
 SIZES: Final = ("rows", "bytes", "published_rows")
+DATAFLOW_TOTALS: Final[dict[str, Callable[[list[Any]], Any]]] = {
+    "pinned_bytes": sum, "cpu_seconds": sum, "kept_rows": sum, "kept_bytes": sum, "lag_epochs": max,
+}  # fmt: skip
 DATAFLOW_MEMBERS: Final = (
     "name", "operators", "state", "lag_epochs", "pinned_bytes", "cpu_seconds", "kept_rows", "kept_bytes",
 )  # fmt: skip
-NO_DATAFLOW: Final[Description] = {"state": "ended", "cpu_seconds": 0.0, "kept_rows": 0, "kept_bytes": 0}
+NO_DATAFLOW: Final[Description] = {
+    "state": "ended", "lag_epochs": 0, "cpu_seconds": 0.0, "kept_rows": 0, "kept_bytes": 0,
+}  # fmt: skip
+BYTES_OF_LANE: Final = 8  # each row has one number for each lane, and two more for its time and diff
 
 
 def worker_state(worker: Description) -> str:
@@ -280,11 +314,19 @@ def summed(
             groups.setdefault((*name, seen[name]), []).append(one)
             seen[name] += 1
     for group in groups.values():
-        if len(group) == 1:
-            yield group[0]
-        else:
-            combined = {member: total([one[member] for one in group]) for member, total in totals.items()}
-            yield group[0] | combined
+        yield combined(group, totals)
+
+
+def combined(group: list[Description], totals: dict[str, Callable[[list[Any]], Any]]) -> Description:
+    """Return descriptions as one: the members in `totals` combined, the others of the first."""
+    if len(group) == 1:
+        return group[0]
+    return group[0] | {member: total([one[member] for one in group]) for member, total in totals.items()}
+
+
+def busiest(states: list[str]) -> str:
+    """Return the first state that is not idle."""
+    return next((state for state in states if state != "idle"), "idle")
 
 
 def earliest(frontiers: list[list[list[int]]]) -> list[list[int]]:

@@ -49,6 +49,7 @@ from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
 from kpg.service.sql_relations import Result, SqlRelations, execute_text
 from kpg.service.subscription import Interest
+from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
@@ -95,7 +96,7 @@ class Service:
         self._system = SystemRelations(self.catalog, self.rules)
         for declaration in self._store.relations():
             self.catalog.add(declaration)
-        self.sql = SqlRelations(db, self.catalog, self.planner, self._require_unused)
+        self.sql = SqlRelations(db, self.catalog, self.planner, self._require_unused, self._registry.new_number)
         if db.is_durable:
             self.sql.publish()  # rules read the tables and views of SQL
         for number, language, source, name in self._store.texts():
@@ -376,14 +377,21 @@ class Service:
         """End an interest; the last one drops the dataflow. Repeating it has no effect."""
         self._registry.remove(interest)
 
-    def stop(self, number: int) -> None:
-        """Stop the query of an interest: its owner gets `Stopped`, and no further changes."""
-        interest = self.interests.get(number)
-        if interest is None:
-            raise UndefinedName(f"there is no interest {number}", hint="Inspect the table queries for the numbers.")
-        error = Stopped(f"the query of {interest.name} was stopped", hint="Ask the administrator of the server.")
-        self._registry.refuse(interest, error)
+    def stop(self, number: int) -> Any:
+        """Stop the query of an interest or of a cursor: its owner gets `Stopped`, and no further changes.
+
+        Return the owner, whose reads of a cursor may wait for changes.
+        """
+        followed = self.interests.get(number) or self.sql.followed().get(number)
+        if followed is None:
+            raise UndefinedName(f"there is no query {number}", hint="Inspect the table queries for the numbers.")
+        error = Stopped(f"the query of {followed.name} was stopped", hint="Ask the administrator of the server.")
+        if isinstance(followed, Interest):
+            self._registry.refuse(followed, error)
+        else:
+            followed.subscription.stop(with_sqlstate(QUERY_CANCELED, error))
         self._inspector.forget()
+        return followed.owner
 
     def change_owner(self, interest: Interest, owner: Any) -> None:
         """Make an interest that of another owner, which then counts it among its own."""

@@ -2,6 +2,7 @@
 
     sql.within(owner, function)              call a function with the session of that client
     sql.publish()                            make tables and views relations that rules, queries and interests read
+    sql.followed()                           the cursors of SUBSCRIBE that clients read
 
 Rules in Datalog and EDN read tables and views as they read base relations, through the same arrangements. Only SQL
 changes a table, because only SQL checks its keys and constraints. In turn, SQL reads the relations that clients have
@@ -11,8 +12,10 @@ created, and does not change them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -25,7 +28,9 @@ from kpg.service.planner import Planner
 from kpg.service.relation_declarations import RelationDeclaration
 from kpg.sql.catalog.database_catalog import catalog_of
 from kpg.sql.session.query_result import QueryResult
+from kpg.sql.session.session_cursors import ChangeCursor
 from kpg.sql.session.sql_session import SqlSession
+from kpg.sql.session.subscribe_changes import SqlSubscription
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database, Input
@@ -79,16 +84,37 @@ class SqlRelation(BaseRelation):
         raise InUse(f"{self.name} belongs to SQL", hint="Only SQL changes it.")
 
 
+@dataclass(frozen=True, slots=True)
+class FollowedCursor:
+    """A cursor of SUBSCRIBE, and the client that reads it."""
+
+    owner: Any
+    name: str
+    cursor: ChangeCursor
+
+    @property
+    def subscription(self) -> SqlSubscription:
+        """The changes that it returns."""
+        return self.cursor.subscription
+
+
 class SqlRelations:
     """The SQL of one service."""
 
     def __init__(
-        self, db: Database, catalog: Catalog, planner: Planner, before_drop: Callable[[Sequence[str]], None]
+        self,
+        db: Database,
+        catalog: Catalog,
+        planner: Planner,
+        before_drop: Callable[[Sequence[str]], None],
+        new_number: Callable[[], int],  # of a query, by which administrators stop it
     ) -> None:
         self.db = db
         self._catalog = catalog
         self._planner = planner
         self._before_drop = before_drop
+        self._new_number = new_number
+        self._numbers: WeakKeyDictionary[SqlSubscription, int] = WeakKeyDictionary()
         self._sessions: dict[Any, SqlSession] = {}
         self._version = -1
 
@@ -123,6 +149,16 @@ class SqlRelations:
         """Whether the session of a client has an open transaction."""
         session = self._sessions.get(owner)
         return session is not None and session.transaction is not None
+
+    def followed(self) -> dict[int, FollowedCursor]:
+        """Return the cursors of SUBSCRIBE of all clients, by the numbers of their queries."""
+        found: dict[int, FollowedCursor] = {}
+        for owner, session in self._sessions.items():
+            for name, cursor in session.cursors.of_changes():
+                if cursor.subscription not in self._numbers:
+                    self._numbers[cursor.subscription] = self._new_number()
+                found[self._numbers[cursor.subscription]] = FollowedCursor(owner, name, cursor)
+        return found
 
     def drop_owner(self, owner: Any) -> None:
         """End the session of a client; an open transaction is rolled back."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from kpg.errors import KpgError
 
 Raised = TypeVar("Raised", bound=KpgError)
+QUERY_CANCELED: Final = "57014"
 
 
 def with_sqlstate(sqlstate: str, error: Raised) -> Raised:

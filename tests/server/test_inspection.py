@@ -1,7 +1,9 @@
 """`inspect` and `stop` over the network, and what the server itself adds to the tables."""
 
 import threading
+import time
 
+import psycopg
 import pytest
 
 import kpg
@@ -57,6 +59,67 @@ def test_an_admin_stops_a_request_that_takes_long():
             assert db.query("seed").num_rows == 1
             with pytest.raises(kpg.InputError, match="either number or session"):
                 admin.stop()
+
+
+@pytest.fixture
+def fetching():
+    """A connection of PostgreSQL's protocol whose FETCH waits for changes, an admin, and what the FETCH raises."""
+    with served(pg_port=0) as server, kpg.connect(server.url, token=ADMIN) as admin:
+        address = f"host=127.0.0.1 port={server.pg_port} user=kpg dbname=kpg password={USER}"
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (a int PRIMARY KEY)")
+            connection.execute("DECLARE c CURSOR FOR SUBSCRIBE (SELECT sum(a) FROM t)")
+            assert len(connection.execute("FETCH ALL c").fetchall()) == 1
+            raised = []
+
+            def fetch():
+                try:
+                    connection.execute(WAITS)
+                except psycopg.Error as error:
+                    raised.append((error.sqlstate, error.diag.message_primary))
+
+            waiting = threading.Thread(target=fetch)
+            waiting.start()
+            yield connection, admin, raised, waiting
+            waiting.join()
+
+
+WAITS = f"FETCH ALL c WITH (timeout = '{2 * PATIENCE}s')"
+
+
+def waiting_fetch(admin):
+    """Return the request of a FETCH that has looked for changes, and waits for more."""
+    while True:
+        for row in admin.inspect("requests").to_pylist():
+            if row["text"] == WAITS and row["seconds"] > 0.2:
+                return row
+        time.sleep(0.01)
+
+
+def test_an_admin_sees_and_stops_the_cursor_of_another_session(fetching):
+    connection, admin, raised, waiting = fetching
+    request = waiting_fetch(admin)
+    (session,) = [row for row in admin.inspect("sessions").to_pylist() if row["protocol"] == "postgresql"]
+    assert (session["role"], session["tenant"], session["pending"]) == ("user", None, 1)
+    assert request["session"] == session["session"]
+    (query,) = [row for row in admin.inspect("queries").to_pylist() if row["name"] == "cursor c"]
+    assert query["session"] == session["session"]
+    admin.stop(query["number"])
+    waiting.join(PATIENCE)
+    assert raised == [("57014", "the query of c was stopped")]
+    assert admin.inspect("queries").num_rows == 0
+    connection.execute("CLOSE c")
+    assert connection.execute("SELECT count(*) FROM t").fetchall() == [(0,)]  # the session continues
+
+
+def test_an_admin_stops_a_fetch_that_waits(fetching):
+    connection, admin, raised, waiting = fetching
+    request = waiting_fetch(admin)
+    admin.stop(session=request["session"])
+    waiting.join(PATIENCE)
+    assert raised == [("57014", "the request was stopped")]
+    connection.execute("INSERT INTO t VALUES (5)")
+    assert [row[1:] for row in connection.execute("FETCH ALL c").fetchall()] == [(-1, None), (1, 5)]
 
 
 def test_sessions_and_throughput_are_tables(db, admin):

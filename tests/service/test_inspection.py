@@ -31,6 +31,7 @@ def serving(workers):
 
 
 def rows(service, table, name=None):
+    service._inspector.forget()  # a description may be half a second old
     return service.inspect(table, name).to_pylist()
 
 
@@ -61,6 +62,35 @@ def test_a_query_names_its_owner_dataflow_and_frontier(service):
     (query,) = rows(service, "queries")
     assert (query["name"], query["session"], query["dataflow"], query["lag"]) == ("near", 7, "answer near", 0)
     assert query["upto"] == service.time and query["cpu_seconds"] > 0
+
+
+def test_a_cursor_of_sql_is_a_query_that_can_be_stopped(service):
+    service.execute_sql("CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1), (2)", owner=8)
+    service.execute_sql("DECLARE c CURSOR FOR SUBSCRIBE (SELECT sum(a) AS s FROM t)", owner=8)
+    assert len(service.execute_sql("FETCH ALL c", owner=8)) == 1
+    (cursor,) = [row for row in rows(service, "queries") if row["name"] == "cursor c"]
+    assert (cursor["session"], cursor["tenant"], cursor["lag"]) == (8, None, 0) and cursor["cpu_seconds"] > 0
+    assert cursor["dataflow"] in {row["name"] for row in rows(service, "dataflows")}
+    later = service.interest("reach", owner=9)
+    assert len({row["number"] for row in rows(service, "queries")}) == 3  # each query has a number of its own
+    assert [row["queries"] for row in rows(service, "usage") if row["name"] == "8"] == [1]
+    service.uninterest(later)
+    assert service.stop(cursor["number"]) == 8
+    with pytest.raises(kpg.Stopped, match="the query of c was stopped") as raised:
+        service.execute_sql("FETCH ALL c", owner=8)
+    assert raised.value.sqlstate == "57014"
+    assert [row["name"] for row in rows(service, "queries")] == ["near"]
+    assert cursor["dataflow"] not in {row["name"] for row in rows(service, "dataflows")}
+    service.execute_sql("CLOSE c", owner=8)
+
+
+def test_dataflows_have_names_of_their_own(service):
+    service.execute_sql("CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1), (2)")
+    service.execute_sql("CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a")
+    names = [row["name"] for row in rows(service, "dataflows")]
+    assert len(names) == len(set(names)) and "v" in names
+    (view,) = [row for row in rows(service, "dataflows") if row["name"] == "v"]
+    assert view["operators"] == len(rows(service, "operators", "v"))
 
 
 def test_readers_of_an_arrangement_share_or_pin_it(service):
@@ -96,6 +126,9 @@ def test_figures_of_two_workers_are_sums():
         test_relations_have_their_rows_bytes_and_queries(service)
         test_readers_of_an_arrangement_share_or_pin_it(service)
         test_operators_and_channels_are_the_graph_of_a_dataflow(service)
+        test_dataflows_have_names_of_their_own(service)
+        (used,) = rows(service, "usage")
+        assert used["cpu_seconds"] > 0
         assert [row["worker"] for row in rows(service, "workers")] == [0, 1]
         test_a_stopped_query_raises_and_leaves_its_dataflow(service)
 
@@ -130,5 +163,5 @@ def test_a_stopped_query_raises_and_leaves_its_dataflow(service):
         interest.take()
     assert "answer near" not in {row["name"] for row in rows(service, "dataflows")}
     assert rows(service, "queries")[0]["state"].startswith("failed: the query of near")
-    with pytest.raises(kpg.UndefinedName, match="no interest 99"):
+    with pytest.raises(kpg.UndefinedName, match="no query 99"):
         service.stop(99)

@@ -31,6 +31,7 @@ def describe(rank: RankGeneration, command: DescribeCommand, blocks: Blocks) -> 
 def use_of(group: UsageGroup) -> dict[str, Any]:
     """Return what the queries of a session or tenant use."""
     return {
+        "number": group.number,
         "kind": group.kind,
         "kept_rows": group.kept_rows,
         "kept_bytes": group.kept_bytes,

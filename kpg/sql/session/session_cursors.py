@@ -9,6 +9,7 @@ declared in a transaction ends with it, unless WITH HOLD. One declared outside a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -100,6 +101,11 @@ class ChangeCursor:
         symbols = self.session.db.symbols
         return schema, decode(schema, encode(schema, rows, symbols), symbols)
 
+    @property
+    def unread_rows(self) -> int:
+        """The number of changes that it holds."""
+        return len(self.unread) + self.subscription.unread_rows
+
     def close(self) -> None:
         """End the subscription."""
         self.subscription.close()
@@ -134,6 +140,12 @@ class SessionCursors:
     def columns(self, name: str) -> tuple[ResultColumn, ...]:
         """Return the columns of a cursor."""
         return self.find(name).columns
+
+    def of_changes(self) -> Iterator[tuple[str, ChangeCursor]]:
+        """Yield the cursors of SUBSCRIBE that have not ended, with their names."""
+        for name, cursor in self._cursors.items():
+            if isinstance(cursor, ChangeCursor) and not cursor.subscription.ended:
+                yield name, cursor
 
     def close(self, name: str) -> None:
         """Close a cursor."""

@@ -29,7 +29,7 @@ from kpg.columns.consolidation import consolidate_all
 from kpg.columns.selection import keep, take
 from kpg.columns.table_rows import decode_rows
 from kpg.columns.updates import Updates, spread
-from kpg.errors import DataError, NotSupported, ProgramError, TimeTooEarly, UndefinedName
+from kpg.errors import DataError, KpgError, NotSupported, ProgramError, TimeTooEarly, UndefinedName
 from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.lower.lower_query import lower_query
@@ -81,7 +81,7 @@ class SqlSubscription(Releasable):
     ) -> None:
         self.columns = columns
         self.names = names  # of the tables and views that the query mentions
-        self._dropped: str | None = None  # the view that ended the subscription
+        self._reason: KpgError | None = None  # why it has ended, if its reader did not end it
         self.ended = False
         self._output = output
         self._epochs = epochs
@@ -97,19 +97,24 @@ class SqlSubscription(Releasable):
         return self._output.schema
 
     @property
+    def dataflow(self) -> str:
+        """The name of the dataflow that computes its changes."""
+        return self._output.name
+
+    @property
+    def unread_rows(self) -> int:
+        """The number of changes that it holds, of epochs that are not complete."""
+        return sum(map(len, self._unread))
+
+    @property
     def has_progress(self) -> bool:
         """Whether it returns marks."""
         return self._epochs.progress
 
     def take(self) -> list[SubscribedChange]:
         """Return the changes since the last call, of all complete epochs."""
-        if self._dropped is not None:
-            raise sql_error(
-                UndefinedName,
-                sql_errors.UNDEFINED_TABLE,
-                f"the subscription has ended: {self._dropped} was dropped",
-                hint="Create the view again, and SUBSCRIBE again.",
-            )
+        if self._reason is not None:
+            raise self._reason
         if self.ended:
             return []
         self._unread.append(self._received())
@@ -155,8 +160,13 @@ class SqlSubscription(Releasable):
 
     def end(self, name: str) -> None:
         """End the subscription, because a view that it reads was dropped; later reads raise."""
+        what, hint = f"the subscription has ended: {name} was dropped", "Create the view again, and SUBSCRIBE again."
+        self.stop(sql_error(UndefinedName, sql_errors.UNDEFINED_TABLE, what, hint=hint))
+
+    def stop(self, error: KpgError) -> None:
+        """End the subscription; later reads raise the error."""
         if not self.ended:
-            self._dropped = name
+            self._reason = error
             self.close()
 
     def __enter__(self) -> Self:
