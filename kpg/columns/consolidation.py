@@ -126,16 +126,16 @@ def _consolidate_parts(parts: list[Updates]) -> Updates:
     return _consolidate_by_position(whole, n, row)
 
 
-def consolidate_dense(updates: Updates) -> Updates | None:
-    """Consolidate updates of a dense range: at most as many possible rows as updates, and few enough for a table.
+def consolidate_dense(updates: Updates, updates_per_value: int) -> Updates | None:
+    """Consolidate updates of a dense range: at least so many for each possible row, and these few enough for a table.
 
     Return None for other updates.
     """
-    if mass(updates) > MAX_MASS:
+    if mass(updates) > MAX_MASS or updates.diffs.shape[0] != 1:
         return None
     row = Fields([_row_blocks(updates)])
-    dense = row.bits <= TABLE_BITS and 1 << row.bits <= updates.data.shape[1] and updates.diffs.shape[0] == 1
-    return _consolidate_in_table([updates], row) if dense else None
+    is_dense = row.bits <= TABLE_BITS and updates_per_value << row.bits <= updates.data.shape[1]
+    return _consolidate_in_table([updates], row) if is_dense else None
 
 
 def _is_increasing(parts: list[Updates]) -> bool:

@@ -3,7 +3,7 @@
     owner(row)  =  hash of the key's values, scaled to the number of workers
 
 Equal keys belong to one worker. The hash is that of values, not of symbol ids, so it is the same in every process.
-Updates that outnumber their possible values must contain duplicates, and updates with hot rows do; these are
+Updates that far outnumber their possible values must contain duplicates, and updates with hot rows do; these are
 consolidated before they are sent. So a count of a hot key sends one row for each worker.
 Many rows of one time travel packed, 8 bytes each, and the receiver sorts the words as they are
 (kpg.columns.packed_updates). Symbols do not, because the receiver translates them lane by lane.
@@ -24,13 +24,14 @@ from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.dataflow.channel import Split
-from kpg.kernels.partition_rows import OWNERS, assign_owners, scatter_packed, scatter_rows
+from kpg.kernels.partition_rows import OWNERS, assign_owners, scatter_narrow, scatter_packed, scatter_rows
 from kpg.operators.payload import Payload, updates_of
 
 MIN_PACKED_UPDATES = 1 << 10  # fewer updates are sent as they are: a message costs more than their bytes
 SAMPLED_UPDATES = 1 << 10  # to find hot rows: the cost of a few hundred rows
 MAX_DISTINCT_SHARE = 0.75  # of a sample with hot rows; then sending fewer rows saves more than sorting them costs
 MIN_CONSOLIDATED_UPDATES = 1 << 13  # fewer updates are sent as they are: consolidating them would not pay
+MIN_UPDATES_PER_VALUE = 4  # where they are dense: the fewer rows must save more than the table costs
 
 
 def split_by_key(schema: Schema, key_lanes: int, symbols: Symbols) -> Split:
@@ -99,32 +100,40 @@ def partition_by(
 def partition_packed(updates: Updates, layout: Layout, owners: Owners) -> Iterator[PackedUpdates | None]:
     """Yield the updates of each worker, packed."""
     fields, counts = layout.fields, owners.counts
-    words, ends = np.empty(len(updates), np.int64), np.cumsum(counts)
-    scatter_packed(updates.data, updates.diffs, fields[0], fields[3], owners.owner, ends - counts, words)
-    narrow = words.astype(layout.dtype, copy=False)
+    words, ends = np.empty(len(updates), layout.dtype), np.cumsum(counts)
+    scatter = scatter_packed if words.dtype == np.int64 else scatter_narrow
+    scatter(updates.data, updates.diffs, fields[0], fields[3], owners.owner, ends - counts, words)
     diffs = updates.diffs if len(layout.widths) == layout.lanes else None
     for end, count in zip(ends.tolist(), counts.tolist(), strict=True):
-        part = narrow[end - count : end]
+        part = words[end - count : end]
         yield PackedUpdates(part, layout, updates.times, diffs, updates.consolidated) if count else None
 
 
 def consolidate_repeated(updates: Updates) -> Updates:
-    """Consolidate updates that outnumber their possible values, or that contain hot rows. Others stay unchanged: the
-    receiver sorts them."""
+    """Consolidate updates that far outnumber their possible values, or that contain hot rows. Others stay unchanged:
+    the receiver sorts them."""
     if updates.consolidated or len(updates) < MIN_CONSOLIDATED_UPDATES:
         return updates
-    sums = consolidate_dense(updates)
-    if sums is None and has_hot_rows(updates):
+    sample = np.ascontiguousarray(updates.data[:, :: -(-len(updates) // SAMPLED_UPDATES)])
+    sums = consolidate_dense(updates, MIN_UPDATES_PER_VALUE) if may_be_dense(sample, len(updates)) else None
+    if sums is None and has_hot_rows(sample):
         sums = consolidate(updates)
     return updates if sums is None else Updates(sums.data, sums.times, sums.diffs, consolidated=True)
 
 
-def has_hot_rows(updates: Updates) -> bool:
+def may_be_dense(sample: Ints, updates: int) -> bool:
+    """Return whether the values of a sample are near enough to each other; if not, neither are those of all updates."""
+    if not sample.size:
+        return True
+    ends = zip(sample.min(axis=1).tolist(), sample.max(axis=1).tolist(), strict=True)
+    return MIN_UPDATES_PER_VALUE << sum([(high - low).bit_length() for low, high in ends]) <= updates
+
+
+def has_hot_rows(sample: Ints) -> bool:
     """Return whether a few rows make up a large share of the updates: whether a sample repeats rows often.
 
     Otherwise the owner of a hot row would receive, and sort, most of the updates of all workers.
     """
-    sample = np.ascontiguousarray(updates.data[:, :: -(-len(updates) // SAMPLED_UPDATES)])
     distinct = len(consolidate(Updates(sample, constant((0,)), constant((1,)))))
     return distinct <= MAX_DISTINCT_SHARE * int(sample.shape[1])
 
