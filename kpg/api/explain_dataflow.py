@@ -11,8 +11,9 @@
       output answer ← arrange at, root ← join
       ├─ arrange root, at ← ...
 
-A tree reads from the answer back to its inputs; `#7` refers to a branch that was shown before, or closes a loop. The
-cost is one visit of every operator.
+A tree reads from the answer back to its inputs; `#7` refers to a branch that was shown before, or closes a loop. On
+several workers, `(by key)` follows an operator that receives rows from all of them by their key, and `(broadcast)` one
+that receives all rows of all of them. The cost is one visit of every operator.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from kpg.api.database_description import ArrangementInfo, HandleInfo, indexes, state_of
 from kpg.api.explanation import ExplainedGraph, Explanation, GraphBox
 from kpg.api.times import show_frontier
+from kpg.dataflow.channel import BroadcastPact, ExchangePact
 from kpg.dataflow.graph import Dataflow
 from kpg.dataflow.operator import Operator
 
@@ -109,14 +111,15 @@ def align_rows(head: list[str], rows: list[list[str]]) -> list[str]:
 # Operators
 
 Senders = dict[Operator, list[Operator]]
+Ways = dict[Operator, str]
 
 
 def tree(dataflow: Dataflow) -> list[str]:
     """Draw the operators of a dataflow, from its ends back to its sources."""
-    senders = senders_of(dataflow)
+    senders, ways = senders_of(dataflow), ways_of(dataflow)
     ends = [operator for operator in dataflow.operators if not any(operator.channels)]
     drawn: set[Operator] = set()
-    return [line for end in reversed(ends) for line in branch(end, senders, drawn)]
+    return [line for end in reversed(ends) for line in branch(end, senders, ways, drawn)]
 
 
 def senders_of(dataflow: Dataflow) -> Senders:
@@ -129,17 +132,17 @@ def senders_of(dataflow: Dataflow) -> Senders:
     return senders
 
 
-def branch(operator: Operator, senders: Senders, drawn: set[Operator]) -> Iterator[str]:
+def branch(operator: Operator, senders: Senders, ways: Ways, drawn: set[Operator]) -> Iterator[str]:
     """Draw an operator and its predecessors: a chain on one line, then a branch for each input of the chain's start."""
     chain = [operator]
     while len(senders[chain[-1]]) == 1 and senders[chain[-1]][0] not in drawn.union(chain):
         chain.append(senders[chain[-1]][0])
     drawn.update(chain)
-    yield from wrap_names([label(member) for member in chain])
+    yield from wrap_names([label(member) + ways.get(member, "") for member in chain])
     inputs = senders[chain[-1]]
     for number, source in enumerate(inputs, 1):
         corner, side = ("└─ ", "   ") if number == len(inputs) else ("├─ ", "│  ")
-        lines = [f"see #{source.index}"] if source in drawn else branch(source, senders, drawn)
+        lines = [f"see #{source.index}"] if source in drawn else branch(source, senders, ways, drawn)
         for row, line in enumerate(lines):
             yield (side if row else corner) + line
 
@@ -147,6 +150,18 @@ def branch(operator: Operator, senders: Senders, drawn: set[Operator]) -> Iterat
 def label(operator: Operator) -> str:
     """Return the name of an operator, with its number if several read it: its branch is drawn once."""
     return operator.name + (f" #{operator.index}" if sum(map(len, operator.channels)) > 1 else "")
+
+
+def ways_of(dataflow: Dataflow) -> Ways:
+    """Return how rows of other workers reach each operator that receives some."""
+    ways: Ways = {}
+    if dataflow.worker.peers > 1:
+        for channel in dataflow.channels:
+            if isinstance(channel.pact, BroadcastPact):
+                ways[channel.target] = " (broadcast)"
+            elif isinstance(channel.pact, ExchangePact):
+                ways[channel.target] = " (by key)"
+    return ways
 
 
 def wrap_names(names: list[str]) -> list[str]:

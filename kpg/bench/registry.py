@@ -51,6 +51,7 @@ MODULES = {
         "s07_recovery",
         "s08_durable",
         "s09_isolation",
+        "s10_skew",
     ),
     "papers": (
         "x01_tpch_install",

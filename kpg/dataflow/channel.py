@@ -38,8 +38,9 @@ class ExchangePact:
 
 @dataclass(frozen=True, slots=True)
 class BroadcastPact:
-    """Every message goes to every worker."""
+    """Every update goes to every worker; `updates_of` makes one `Updates` object of a payload."""
 
+    updates_of: Callable[[Any], Updates]
     symbolic: tuple[int, ...] = ()
 
 
@@ -81,7 +82,7 @@ class Channel:
             self.deliver(message)
             return
         if isinstance(self.pact, BroadcastPact):
-            parts, symbolic = [message.payload] * worker.peers, self.pact.symbolic
+            parts, symbolic = [self.pact.updates_of(message.payload)] * worker.peers, self.pact.symbolic
         else:
             parts, symbolic = self.pact.split(message.payload, worker.peers), self.pact.symbolic
         for peer, part in enumerate(parts):

@@ -59,6 +59,11 @@ class DeferredWork(Generic[Work]):
         """Return the minimal times at which deferred updates may still be sent."""
         return minimal(time for item in self._queue for time in item.times) if self._queue else ()
 
+    @property
+    def first_times(self) -> Times:
+        """The times of the work in progress."""
+        return self._queue[0].times
+
     def send_slice(
         self, next_slice: Callable[[Work, int], tuple[Updates | None, int]], send: Callable[[Updates, Times], None]
     ) -> None:

@@ -11,7 +11,7 @@ Many rows of one time travel packed, 8 bytes each, and the receiver sorts the wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +73,11 @@ def split_by_lanes(
     return split
 
 
+def whole_updates(payload: Payload) -> Updates:
+    """Return all updates of a payload, to be sent to every worker."""
+    return concatenate(updates_of(payload))
+
+
 def partition_by(
     updates: Updates, keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int, can_pack: bool
 ) -> list[Updates | None]:
@@ -101,7 +106,7 @@ def partition_packed(updates: Updates, layout: Layout, owners: Owners) -> Iterat
     """Yield the updates of each worker, packed."""
     fields, counts = layout.fields, owners.counts
     words, ends = np.empty(len(updates), layout.dtype), np.cumsum(counts)
-    scatter = scatter_packed if words.dtype == np.int64 else scatter_narrow
+    scatter: Callable[..., None] = scatter_packed if words.dtype == np.int64 else scatter_narrow
     scatter(updates.data, updates.diffs, fields[0], fields[3], owners.owner, ends - counts, words)
     diffs = updates.diffs if len(layout.widths) == layout.lanes else None
     for end, count in zip(ends.tolist(), counts.tolist(), strict=True):
@@ -126,7 +131,8 @@ def may_be_dense(sample: Ints, updates: int) -> bool:
     if not sample.size:
         return True
     ends = zip(sample.min(axis=1).tolist(), sample.max(axis=1).tolist(), strict=True)
-    return MIN_UPDATES_PER_VALUE << sum([(high - low).bit_length() for low, high in ends]) <= updates
+    possible = 1 << sum([(high - low).bit_length() for low, high in ends])
+    return bool(MIN_UPDATES_PER_VALUE * possible <= updates)
 
 
 def has_hot_rows(sample: Ints) -> bool:

@@ -11,6 +11,8 @@ the other input closes, the handle is released.
 If one side has few keys and the other is the import of a large arrangement, the join receives only the batches with
 these keys (kpg.operators.routed_input).
 
+If a key has so many pairs that a slice ends within them, the workers share the rest (kpg.operators.shared_pairs).
+
 The pairs are produced in slices (kpg.operators.deferred_work), so a huge output neither blocks the worker nor fills
 memory before operators downstream have reduced it.
 Cost: for each new batch, linear in the smaller of the two sides, plus the output (kpg.trace.match_batches). A large
@@ -20,29 +22,37 @@ load that meets few rows is scanned for their keys instead of sorted (kpg.trace.
 from __future__ import annotations
 
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.updates import Ints, Updates
-from kpg.dataflow.channel import LocalPact
+from kpg.dataflow.channel import ExchangePact, LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator, Times
 from kpg.operators.arrange import Arranged
 from kpg.operators.deferred_work import DeferredWork
 from kpg.operators.routed_input import RoutedInput, routed_inputs
+from kpg.operators.shared_pairs import PairShares, SharedPairs, can_share
 from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
 from kpg.trace.match_batches import Match
 from kpg.trace.seek_batches import Seek, is_worth_seeking
 from kpg.trace.unsorted_batch import is_unsorted
 
+SharedLanes: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # of the left and right side, those with symbols
+
 
 class Join(Operator):
     """Match the batches of two arrangements."""
 
-    def __init__(self, name: str, left: Arranged, right: Arranged, projection: Ints) -> None:
+    def __init__(
+        self, name: str, left: Arranged, right: Arranged, projection: Ints, shares: PairShares | None = None
+    ) -> None:
+        """Join two arrangements; `shares` divides the pairs of hot keys among workers, by port 1."""
         super().__init__(name)
+        self.shares = shares
         assert left.key_lanes == right.key_lanes, "both inputs of a join need keys of the same lanes"
         self.key_lanes = left.key_lanes
         self.projection = projection
@@ -83,7 +93,7 @@ class Join(Operator):
             if side.is_routed:
                 self._candidates, self._routed = [side], side
                 break
-        self.deferred.send_slice(next_pairs, self.send)
+        self.deferred.send_slice(self._next_pairs, self.send)
         self.hold(self.deferred.times())
         return bool(self.deferred)
 
@@ -135,6 +145,17 @@ class Join(Operator):
         left, right = (rows, others) if index == 0 else (others, rows)
         self.deferred.append(Match(left, right, self.key_lanes, self.projection, self.depth), times)
 
+    def _next_pairs(self, matching: Match | Seek, budget: int) -> tuple[Updates | None, int]:
+        """Return more pairs, or None at the end, and their number as the cost. Share the rest of a hot key."""
+        updates = matching.next(budget)
+        match = matching.match if isinstance(matching, Seek) else matching
+        shares = self.shares
+        if shares is not None and match is not None and updates is not None:
+            if shares.is_worth_sharing(*match.rows_left_of_key()) and can_share(*match.sides):
+                for left, right in match.take_rest_of_key():
+                    self.send(shares.divide(left, right), self.deferred.first_times, 1)
+        return updates, 0 if updates is None else len(updates)
+
     def release_unneeded(self) -> None:
         for index, side in enumerate(self.sides):
             if self.frontier(1 - index) == CLOSED:
@@ -146,15 +167,35 @@ class Join(Operator):
             side.release()
 
 
-def next_pairs(matching: Match | Seek, budget: int) -> tuple[Updates | None, int]:
-    """Return more pairs, or None at the end, and their number as the cost."""
-    updates = matching.next(budget)
-    return updates, 0 if updates is None else len(updates)
+def join(
+    dataflow: Dataflow,
+    name: str,
+    left: Arranged,
+    right: Arranged,
+    projection: list[tuple[int, int]],
+    shared: SharedLanes | None = None,
+) -> Stream:
+    """Add a join of two arrangements. `projection` lists (side, lane) for each lane of the output.
 
-
-def join(dataflow: Dataflow, name: str, left: Arranged, right: Arranged, projection: list[tuple[int, int]]) -> Stream:
-    """Add a join of two arrangements. `projection` lists (side, lane) for each lane of the output."""
+    If `shared`, several workers share the pairs of hot keys: a pair may then be on any worker.
+    """
     assert left.depth == right.depth, "both inputs of a join must be in one scope"
-    pairs = np.array(projection, np.int64).reshape(-1, 2)
-    operator = Join(name, left, right, pairs)
-    return dataflow.add(operator, [(left.stream, LocalPact()), (right.stream, LocalPact())], depth=left.depth)
+    pairs, peers, depth = np.array(projection, np.int64).reshape(-1, 2), dataflow.worker.peers, left.depth
+    shares = None
+    if shared is not None and peers > 1:
+        shares = PairShares(peers, (left.lanes, right.lanes), (left.width, right.width), depth)
+    operator = Join(name, left, right, pairs, shares)
+    inputs = [(left.stream, LocalPact()), (right.stream, LocalPact())]
+    stream = dataflow.add(operator, inputs, depth=depth, ports=2 if shares else 1)
+    if shares is None or shared is None:
+        return stream
+    helper = SharedPairs(f"pairs of hot keys of {name}", shares, operator.key_lanes, pairs)
+    symbolic = tuple([1 + lane for lane in shared[0]] + [1 + left.lanes + lane for lane in shared[1]])
+    pact = ExchangePact(divided, symbolic)
+    return stream.concat(dataflow.add(helper, [(Stream(((operator, 1),), depth), pact)], depth=depth))
+
+
+def divided(parts: list[Updates], peers: int) -> list[Updates]:
+    """Return a payload that its sender has divided already."""
+    assert len(parts) == peers, "a part for each worker"
+    return parts

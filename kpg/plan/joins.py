@@ -2,6 +2,9 @@
 
 A view (a filter, negation or sum of something indexed) shares the index: its filter and sign are applied to the pairs.
 If a side consists of several views, each is joined separately and the streams are concatenated.
+
+On several workers, a join by no columns sends one side to all workers, and every row of the other stays where it is:
+by key, all rows of both sides would be on one worker.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from kpg.operators import linear
 from kpg.operators.arrange import Arranged
 from kpg.operators.join import join
 from kpg.plan import nodes
-from kpg.plan.placement import placement_of_join
+from kpg.plan.placement import after_projection, placement_of_join
 from kpg.plan.rendered import Rendered, RenderedArrangement
 from kpg.plan.views import View, views_of
 
@@ -29,6 +32,8 @@ Columns = tuple[tuple[int, str], ...]
 
 def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, schema: Schema) -> Rendered:
     """Render a join that produces the given columns, each a side and a name on that side."""
+    if is_broadcast(node, renderer.is_alone):
+        return _join_by_none(renderer, node, columns, schema)
     keys = keys_of(node)
     parts = [
         _join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in pairs_of(node, renderer.is_alone)
@@ -40,6 +45,34 @@ def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, sche
 def keys_of(node: nodes.JoinNode) -> Keys:
     """Return the key of each side."""
     return tuple(name for name, _ in node.on), tuple(name for _, name in node.on)
+
+
+def is_broadcast(node: nodes.JoinNode, alone: bool) -> bool:
+    """Return whether a join sends one side to all workers; `alone`: on one worker."""
+    return not node.on and not alone
+
+
+def has_one_row(node: nodes.PlanNode) -> bool:
+    """Return whether a node has a row or two by its form: a reduction of all rows, and what is computed of it."""
+    while isinstance(node, (nodes.SelectNode, nodes.FilterNode, nodes.NegateNode, nodes.ConsolidateNode)):
+        node = node.input
+    return isinstance(node, nodes.ValuesNode) or (isinstance(node, nodes.ReduceNode) and not node.keys)
+
+
+def _join_by_none(renderer: Renderer, node: nodes.JoinNode, columns: Columns, schema: Schema) -> Rendered:
+    """Pair all rows of both sides. One that has few rows by its form goes to all workers; else the right one does."""
+    everywhere, loop = int(not has_one_row(node.left)), node.scope()
+    streams = [renderer.collection_in(side, loop) for side in (node.left, node.right)]
+    sides = [
+        renderer.arrange_everywhere(stream) if side == everywhere else renderer.arrange_where_they_are(stream)
+        for side, stream in enumerate(streams)
+    ]
+    projection = [(side, lane) for side, name in columns for lane in sides[side].schema.lanes_of((name,))]
+    left, right = sides[0].arranged, sides[1].arranged
+    stream = join(renderer.dataflow, "join", left, right, projection)
+    here = streams[1 - everywhere]
+    placed = after_projection(here.placed, [lane if side != everywhere else None for side, lane in projection])
+    return Rendered(stream, schema, loop, left.width * right.width, placed=placed)
 
 
 def pairs_of(node: nodes.JoinNode, alone: bool) -> list[tuple[View, View]]:
@@ -75,8 +108,9 @@ def _join_views(
         stages.append(linear.NegateStage())
     projection = [(side, lane) for side, name in read for lane in sides[side].schema.lanes_of((name,))]
     left, right = (by_first_columns(side, len(by)) for side, by in zip(sides, keys, strict=True))
-    stream = join(renderer.dataflow, "join", left, right, projection)
     placed = placement_of_join(columns, list(zip(*keys, strict=True)), schema)
+    symbolic = sides[0].schema.symbolic_lanes(), sides[1].schema.symbolic_lanes()
+    stream = join(renderer.dataflow, "join", left, right, projection, symbolic if placed is None else None)
     pairs = Rendered(stream, schema, loop, left.width * right.width, placed=placed)
     meanings += [schema] * (len(stages) - len(meanings))
     return renderer.add_stages(pairs, stages, "view", schema, meanings)

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import BINARY, Schema, Type
-from kpg.dataflow.channel import ExchangePact, LocalPact, Pact
+from kpg.dataflow.channel import BroadcastPact, ExchangePact, LocalPact, Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators import linear
 from kpg.operators.arrange import Arranged, Insert, Publisher, arrange
 from kpg.operators.consolidate import Consolidate
-from kpg.operators.exchange import split_by_key, split_by_lanes
+from kpg.operators.exchange import split_by_key, split_by_lanes, whole_updates
 from kpg.operators.half_join import Floor
 from kpg.operators.import_arrangement import import_arrangement
 from kpg.operators.routed_filter import routed_filter
@@ -141,8 +141,10 @@ class Streams:
             return self.arrange_rendered(rendered, keys, name)
         return replace(self._arrange(rendered, keys, name, True), placed_by=len(placed))
 
-    def _arrange(self, rendered: Rendered, keys: tuple[str, ...], name: str, in_place: bool) -> RenderedArrangement:
-        """Arrange a stream. Rows that are not in place are sent to the worker of their key."""
+    def _arrange(
+        self, rendered: Rendered, keys: tuple[str, ...], name: str, in_place: bool, pact: Pact | None = None
+    ) -> RenderedArrangement:
+        """Arrange a stream. Rows that are not in place are sent to the worker of their key, or as the pact says."""
         rest = tuple(column for column in rendered.schema.names if column not in keys)
         schema = rendered.schema.select(keys + rest)
         in_place |= self.dataflow.worker.peers == 1
@@ -153,7 +155,7 @@ class Streams:
             self.dataflow,
             name,
             ordered.stream,
-            LocalPact() if in_place else self._by_key(schema, schema.width_of(len(keys))),
+            LocalPact() if in_place else pact or self._by_key(schema, schema.width_of(len(keys))),
             key_lanes=schema.width_of(len(keys)),
             lanes=schema.width,
             width=rendered.width,
@@ -162,6 +164,15 @@ class Streams:
         operator.schema = schema
         self.keep_handle(arranged.handle)
         return RenderedArrangement(arranged, schema, rendered.loop, operator)
+
+    def arrange_where_they_are(self, rendered: Rendered) -> RenderedArrangement:
+        """Arrange a stream by no columns, each row on the worker where it is."""
+        return self._arrange(rendered, (), "arrange in place", in_place=True)
+
+    def arrange_everywhere(self, rendered: Rendered) -> RenderedArrangement:
+        """Arrange a stream by no columns, all rows on every worker."""
+        pact = BroadcastPact(whole_updates, rendered.schema.symbolic_lanes())
+        return self._arrange(rendered, (), "arrange everywhere", False, pact)
 
     def insert_batches(self, rendered: Rendered, key_lanes: int, name: str) -> RenderedArrangement:
         """Keep a stream of sorted batches in a trace, without sorting them again."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from kpg.columns.exact_diffs import largest, mass, shrink_exact
 from kpg.columns.lane_values import MAX
+from kpg.columns.selection import slice_updates
 from kpg.columns.updates import Ints, Updates
 from kpg.kernels.match_rows import find_pairs, times_at_or_before, write_pairs
 
@@ -47,6 +48,30 @@ class Match:
             if total:
                 return self._fill(boxes, n, total)
         return None
+
+    def rows_left_of_key(self) -> tuple[int, int]:
+        """Return how many rows of each side are left to pair of the key at which the last slice ended."""
+        l0, l1, r0, r1, done = self._state[2:].tolist()
+        rows = l1 - l0 - done // max(1, r1 - r0)
+        return (rows, r1 - r0) if rows else (0, 0)
+
+    def take_rest_of_key(self) -> list[tuple[Updates, Updates]]:
+        """Return the rows of both sides whose pairs are left of that key, and go on to the next key.
+
+        These are the rest of a left row with the right rows that are left for it, and whole left rows with all.
+        """
+        l0, l1, r0, r1, done = self._state[2:].tolist()
+        row, paired = divmod(done, r1 - r0)
+        boxes = [(l0 + row, l0 + row + 1, r0 + paired, r1)] if paired else []
+        boxes.append((l0 + row + len(boxes), l1, r0, r1))
+        self._state[6] = (l1 - l0) * (r1 - r0)
+        left, right = self._left, self._right
+        return [(slice_updates(left, *box[:2]), slice_updates(right, *box[2:])) for box in boxes if box[0] < box[1]]
+
+    @property
+    def sides(self) -> tuple[Updates, Updates]:
+        """The two runs."""
+        return self._left, self._right
 
     def _scratch(self, limit: int) -> Ints:
         keys = min(limit, MAX_KEYS_PER_SLICE, self._left.data.shape[1], self._right.data.shape[1])

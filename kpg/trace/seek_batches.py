@@ -54,6 +54,11 @@ class Seek:
             self._matches.popleft()
         return None
 
+    @property
+    def match(self) -> Match | None:
+        """The match in progress, if matches produce the pairs."""
+        return self._matches[0] if self._matches else None
+
     def _all_pairs(self, limit: int) -> Updates | None:
         """Return all pairs, or None if there are none, or if matches must produce them."""
         rows, batches = self._rows, self._batches

@@ -28,6 +28,11 @@ STEPS: dict[str, Step] = {
     "count of b": lambda now, edges: now.count("b").select(a=col("count"), b=col("b")),
     "least": lambda now, edges: now.group_by("a").min("b"),
     "join": lambda now, edges: now.join(edges, on={"a": "b"}).select(a=col("a"), b=col("a_right")),
+    "join by none": lambda now, edges: now.join(edges.count("a").count().rename(count="c"), on=()).select(
+        a=col("a"), b=col("c")
+    ),
+    "join by none, left": lambda now, edges: now.count().join(edges, on=()).select(a=col("count"), b=col("b")),
+    "all pairs": lambda now, edges: now.join(edges, on=()).select(a=col("b"), b=col("b_right")),
     "join on both": lambda now, edges: now.join(edges, on={"a": "b", "b": "a"}).select("a", "b"),
     "others": lambda now, edges: now.negate().concat(edges),
     "arrange": lambda now, edges: now.arrange("b") if isinstance(now, kpg.Input) else now.distinct(),
@@ -98,6 +103,23 @@ def test_rows_that_are_where_they_belong_stay_there(steps, sent):
         return now.output("answer")
 
     assert exchanges(build) == sent
+
+
+def test_one_side_of_a_join_by_no_columns_goes_to_all_workers():
+    """The one that has a row by its form; the rows of the other stay where they are, and are known to."""
+
+    def build(db: kpg.Database) -> kpg.Output:
+        edges = db.input("edges", a=int, b=int)
+        return edges.count().join(edges.group_by("a").min("b"), on=()).select("a", "b", "count").output("answer")
+
+    cluster = SimulatedCluster(2, build)
+    for number in range(40):
+        cluster.insert(number % 2, "edges", (number, number % 3))
+    cluster.advance()
+    assert cluster.answer() == {(number, number % 3, 40): 1 for number in range(40)}
+    assert all(output.snapshot().num_rows > 5 for output in cluster.outputs)
+    text = str(cluster.outputs[0].explain())
+    assert "arrange everywhere (broadcast) ← " in text and "arrange in place ← " in text
 
 
 def test_what_stages_do_to_where_rows_are():

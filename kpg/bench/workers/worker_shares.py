@@ -49,3 +49,12 @@ def share_of_side(rank: int, workers: int, rows: int, seed: int, value: str) -> 
     """Return a worker's share of one side of a join: distinct keys in random order, with distinct values."""
     keys = np.random.default_rng(seed).permutation(rows)[rank::workers]
     return {"k": np.ascontiguousarray(keys), value: np.arange(rank, rows, workers)}
+
+
+def share_of_skewed(rank: int, workers: int, rows: int, distinct: int, hot: int, value: str) -> dict[str, Ints]:
+    """Return a worker's share of rows of which `hot` have one key, and the others any; with distinct values."""
+    rng = np.random.default_rng(7)
+    keys = rng.integers(0, distinct, rows)
+    keys[:hot] = 0
+    rng.shuffle(keys)
+    return {"k": np.ascontiguousarray(keys[rank::workers]), value: np.arange(rank, rows, workers)}
