@@ -14,7 +14,7 @@ representative. For readers of Rust: `beyond` is `Antichain::less_equal(&time)`,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
+from functools import lru_cache, reduce
 
 from kpg.algebra.order import Time, join, least, less_equal, meet
 
@@ -51,10 +51,11 @@ class Frontier:
         frontier.elements = (time,)
         return frontier
 
-    @classmethod
-    def start(cls, depth: int) -> Frontier:
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def start(depth: int) -> Frontier:
         """Return the frontier that every time of `depth` coordinates is beyond."""
-        return cls.at(least(depth))
+        return Frontier.at(least(depth))
 
     def beyond(self, time: Time) -> bool:
         """Return whether `time` is beyond this frontier: at or after some element."""

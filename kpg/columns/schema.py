@@ -242,7 +242,7 @@ class Schema:
         slots, width = slots_of(self.types)
         object.__setattr__(self, "slots", slots)
         object.__setattr__(self, "width", width)
-        object.__setattr__(self, "all_int64", all(type_ == INT64 for type_ in self.types))
+        object.__setattr__(self, "all_int64", all(type_ is INT64 or type_ == INT64 for type_ in self.types))
 
     @classmethod
     def of(cls, columns: Mapping[str, object] | Iterable[tuple[str, object]]) -> Schema:
@@ -315,6 +315,8 @@ class Schema:
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of some columns, in the given order."""
         chosen = tuple(names)
+        if chosen == self.names:
+            return self
         return Schema(chosen, tuple(self.types[self.index(name)] for name in chosen))
 
     def rename(self, names: Mapping[str, str]) -> Schema:

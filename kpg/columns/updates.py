@@ -11,6 +11,7 @@ for records without lanes. Arrays never change once an `Updates` holds them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -85,6 +86,7 @@ def trim(block: Ints, n: int) -> Ints:
     return block[:, :n].copy()
 
 
+@lru_cache(maxsize=256)
 def no_updates(lanes: int, depth: int, width: int = 1) -> Updates:
     """Return an empty `Updates` of the given shape."""
     return Updates(np.empty((lanes, 0), np.int64), np.zeros((depth, 1), np.int64), np.ones((width, 1), np.int64))

@@ -41,13 +41,30 @@ class DirectRun:
         self._deferred: list[tuple[Operator, Callable[[], None]]] = []
 
     def begin(self) -> bool:
-        """Begin a direct run at the time of the clock, if nothing else is in flight. Return whether it began."""
+        """Begin a direct run at the time of the clock, if nothing else is in flight. Return whether it began.
+
+        The first messages of a dataflow that was installed just now take part in it.
+        """
         worker = self._worker
-        if worker.peers > 1 or worker.is_busy or worker.waiting or len(worker.clock.now.elements) != 1:
+        times = list(worker.clock.now.elements)
+        if worker.peers > 1 or worker.waiting or len(times) != 1 or len(times[0]) != 1:
             return False
-        self._times = [worker.clock.now.elements[0]]
-        self.active = len(self._times[0]) == 1
-        return self.active
+        if worker.is_busy and not worker.may_run_directly:
+            return False
+        self._times, self.active = times, True
+        for _, _, operator in worker.take_ready():
+            self._take_first_messages(operator)
+        return True
+
+    def _take_first_messages(self, operator: Operator) -> None:
+        """Let an operator read its messages in this run: they are counted no more."""
+        update = operator.dataflow.tracker.update
+        for location, messages in zip(operator.input_locations, operator.queues, strict=True):
+            for message in messages:
+                for time in message.times:
+                    update(location, time, -1)
+                    self._times.append(time)
+        heapq.heappush(self._ready, (operator.order, operator))
 
     def deliver(self, target: Operator, target_input: int, message: Message) -> None:
         """Queue a message at an operator, and schedule the operator."""

@@ -8,11 +8,11 @@ costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, least
+from kpg.columns.value_class import value_class
 from kpg.dataflow.channel import Channel, FollowPact, LocalPact, Pact
 from kpg.dataflow.operator import Message, Operator, Times
 from kpg.dataflow.usage import DataflowUsage
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Stream:
     """Outputs of operators, all at one depth of time."""
 
@@ -78,6 +78,7 @@ class Dataflow:
         self.has_share = False  # whether it is among the busy dataflows there
         self.retired = False  # it ended because its inputs are closed and it has no readers
         self._fed_early: list[tuple[Operator, Message]] | None = []  # before it is complete
+        self._has_feedback = False  # whether a channel leads to an operator that was added before its source
         self._openings: list[tuple[int, Time]] = []
         self.on_drop: list[Callable[[], None]] = []
         self.on_failure: Callable[[], None] | None = None  # called by the worker soon after a failure, between steps
@@ -118,6 +119,7 @@ class Dataflow:
     def connect(self, stream: Stream, target: Operator, target_input: int, pact: Pact | None = None) -> None:
         """Connect a stream to an input."""
         for source, port in stream.ports:
+            self._has_feedback |= source.index >= target.index
             number = len(self.channels)
             channel = Channel(
                 number, self.entity + 1 + FIRST_CHANNEL + number, target, target_input, pact or LocalPact()
@@ -157,7 +159,8 @@ class Dataflow:
 
     def start(self) -> None:
         """Complete the dataflow: check its cycles, deliver messages fed so far, and let operators follow frontiers."""
-        self.reachability.check_cycles()
+        if self._has_feedback:
+            self.reachability.check_cycles()
         for operator in self.operators:
             operator.order = self.order * MAX_OPERATORS + operator.index
         self._set_direct()

@@ -240,6 +240,6 @@ class Operator(ABC):
     def is_cyclic(self) -> bool:
         """Whether a path leads from its output to its own input 0."""
         if self._is_cyclic is None:
-            paths = self.dataflow.reachability.paths_to(self.input_locations[0])
+            paths = self.dataflow.reachability.path_functions_to(self.input_locations[0])
             self._is_cyclic = self.output_location in paths
         return self._is_cyclic

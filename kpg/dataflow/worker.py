@@ -171,6 +171,14 @@ class Worker:
         """Whether an operator is scheduled or a step is paused."""
         return bool(self._ready) or bool(self._slices.shares)
 
+    @property
+    def may_run_directly(self) -> bool:
+        """Whether only operators are scheduled that a direct run can step: they have messages, and hold no time."""
+        if self._slices.shares:
+            return False
+        operators = [operator for _, _, operator in self._ready]
+        return all(o.dataflow.runs_directly and not o.held and any(o.queues) for o in operators)
+
     def step(self) -> bool:
         """Step one operator, or exchange progress. Return False if nothing is left to do for now."""
         if self._ready:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kpg.algebra.frontier import Frontier, minimal
 from kpg.columns.updates import Updates
+from kpg.columns.value_class import value_class
 from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
@@ -32,7 +32,7 @@ from kpg.trace.spine import Spine
 from kpg.trace.unsorted_batch import UnsortedBatch, held_updates
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Arranged:
     """An arrangement: a trace by key, and the stream of its batches as seen from some scope.
 

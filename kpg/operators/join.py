@@ -16,7 +16,8 @@ If a key has so many pairs that a slice ends within them, the workers share the 
 The pairs are produced in slices (kpg.operators.deferred_work), so a huge output neither blocks the worker nor fills
 memory before operators downstream have reduced it.
 Cost: for each new batch, linear in the smaller of the two sides, plus the output (kpg.trace.match_batches). A large
-load that meets few rows is scanned for their keys instead of sorted (kpg.trace.unsorted_batch).
+load that meets few rows is scanned for their keys instead of sorted (kpg.trace.unsorted_batch). The few rows of a
+direct run are one kernel call (kpg.trace.seek_of_few).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from kpg.operators.trace_input import TraceInput
 from kpg.trace.batch import Batch
 from kpg.trace.match_batches import Match
 from kpg.trace.seek_batches import Seek, is_worth_seeking
+from kpg.trace.seek_of_few import MAX_ROWS, SeekOfFew
 from kpg.trace.unsorted_batch import is_unsorted
 
 SharedLanes: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # of the left and right side, those with symbols
@@ -58,6 +60,7 @@ class Join(Operator):
         self.projection = projection
         self.sides = (TraceInput(left, f"{name} (left)"), TraceInput(right, f"{name} (right)"))
         self.deferred: DeferredWork[Match | Seek] = DeferredWork()
+        self._few = SeekOfFew(self.key_lanes, projection)
         self._arranged: tuple[Arranged, Arranged] | None = (left, right)  # until the dataflow is complete
         self._candidates: list[RoutedInput] = []  # sides that may be routed
         self._routed: RoutedInput | None = None
@@ -93,8 +96,10 @@ class Join(Operator):
             if side.is_routed:
                 self._candidates, self._routed = [side], side
                 break
-        self.deferred.send_slice(self._next_pairs, self.send)
-        self.hold(self.deferred.times())
+        if self.deferred:
+            self.deferred.send_slice(self._next_pairs, self.send)
+        if self.deferred or self.held:
+            self.hold(self.deferred.times())
         return bool(self.deferred)
 
     def _match_all(self, index: int, messages: list[Message]) -> None:
@@ -106,7 +111,7 @@ class Join(Operator):
                 self.sides[index].acknowledge(message.payload[-1].upper)
 
     def _match(self, index: int, batch: Batch, times: Times) -> None:
-        if not len(batch):
+        if not len(batch) or self._send_few(index, batch, times):
             return
         others = [other for other in self.sides[1 - index].batches() if len(other)]
         if not others:
@@ -123,6 +128,21 @@ class Join(Operator):
             left, right = (batch, other) if index == 0 else (other, batch)
             match = Match(left.updates, right.updates, self.key_lanes, self.projection, self.depth)
             self.deferred.append(match, times)
+
+    def _send_few(self, index: int, batch: Batch, times: Times) -> bool:
+        """Send all pairs of the few rows of a direct run. Return False if that is impossible."""
+        if self.depth > 1 or len(batch) > MAX_ROWS or not self.key_lanes or not self.dataflow.worker.direct.active:
+            return False
+        other = self.sides[1 - index]
+        search = other.search_table(len(batch), sort=False) if other.trace_width == 1 else None
+        if search is None or other.trace_depth > 1:
+            return False
+        pairs = self._few.pairs(batch.updates, index, *search)
+        if pairs is None:
+            return False
+        if pairs.data.shape[1]:
+            self.send(pairs, times)
+        return True
 
     def _scan(self, index: int, batch: Batch, others: list[Batch], times: Times) -> list[Batch]:
         """Match unsorted loads with few rows, by a scan; return the batches that are left to match."""

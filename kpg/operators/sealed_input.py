@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kpg.algebra.frontier import Frontier
-from kpg.columns.consolidation import consolidate
+from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.updates import Updates
 from kpg.dataflow.direct_run import MAX_DIRECT_ROWS
 from kpg.dataflow.operator import Message, Operator, Times
@@ -32,8 +32,8 @@ class SealedInput(NamedTuple):
 def seal(operator: Operator, batcher: Batcher, messages: list[Message], unsorted: bool = False) -> SealedInput | None:
     """Push the messages, and return the updates that the frontier has passed, or None if there are none."""
     worker = operator.dataflow.worker
-    if worker.direct.active and len(messages) == 1 and batcher.is_empty:
-        complete = complete_updates(messages[0])
+    if worker.direct.active and messages and batcher.is_empty:
+        complete = complete_updates(messages, worker.clock.frontier)
         if complete is not None:
             return SealedInput(complete, worker.clock.frontier, messages[0].times)
     arrived = bool(messages)
@@ -56,19 +56,32 @@ def seal(operator: Operator, batcher: Batcher, messages: list[Message], unsorted
     return SealedInput(updates, frontier, ready) if len(updates) else None
 
 
-def complete_updates(message: Message) -> Updates | None:
-    """Return the updates of the only message of an epoch, sorted and consolidated, if all are at its time."""
-    updates = message.payload
-    if not isinstance(updates, Updates) or updates.times.shape[1] > 1 or len(message.times) > 1:
+def complete_updates(messages: list[Message], frontier: Frontier) -> Updates | None:
+    """Return the few updates of all messages of an epoch, sorted and consolidated; None if some are at other times."""
+    rows, times = 0, messages[0].times
+    if len(times) > 1 or frontier.beyond(times[0]):
         return None
+    for message in messages:
+        updates = message.payload
+        if not isinstance(updates, Updates) or updates.times.shape[1] > 1 or message.times != times:
+            return None
+        if int(updates.times[0, 0]) != times[0][0]:
+            return None
+        rows += updates.data.shape[1]
+    if rows == 0 or rows > MAX_DIRECT_ROWS:
+        return None
+    updates = one_sorted(messages[0].payload) if len(messages) == 1 else consolidate_all([m.payload for m in messages])
+    return updates if updates.data.shape[1] else None
+
+
+def one_sorted(updates: Updates) -> Updates:
+    """Return updates sorted and consolidated, in memory of their own size."""
     n = updates.data.shape[1]
-    if n == 0 or n > MAX_DIRECT_ROWS or int(updates.times[0, 0]) != message.times[0][0]:
-        return None
     is_sorted = updates.consolidated or (n == 1 and updates.diffs.size == 1 and int(updates.diffs[0, 0]) != 0)
     base = updates.data.base  # a batch must not keep a large block alive
     if not is_sorted or not updates.data.flags.c_contiguous or (base is not None and base.size > MAX_KEPT_NUMBERS):
-        updates = consolidate(updates)
-    return updates if updates.data.shape[1] else None
+        return consolidate(updates)
+    return updates
 
 
 def hold_pending(operator: Operator, batcher: Batcher) -> None:

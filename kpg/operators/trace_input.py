@@ -20,7 +20,7 @@ class TraceInput:
     def __init__(self, arranged: Arranged, name: str) -> None:
         self.handle: TraceHandle | None = arranged.handle.clone(name)
         self.handle.set_physical(self.handle.spine.upper)
-        self.trace_depth = arranged.trace_depth
+        self.trace_depth, self.trace_width = arranged.trace_depth, arranged.width
         self.acknowledged: Frontier | None = None
 
     def batches(self) -> tuple[Batch, ...]:
@@ -29,11 +29,15 @@ class TraceInput:
             return ()
         return self.handle.batches(self.acknowledged)
 
-    def search_table(self, keys: int) -> tuple[SearchTable, int] | None:
-        """Return the table to search some keys and the number of acknowledged batches, if these are nearly all."""
+    def search_table(self, keys: int, sort: bool = True) -> tuple[SearchTable, int] | None:
+        """Return the table to search some keys and the number of acknowledged batches, if these are nearly all.
+
+        Unless it may `sort`, there is none while a load is unsorted.
+        """
         if self.handle is None or self.acknowledged is None:
             return None
-        return self.handle.spine.search_table(self.acknowledged, keys)
+        spine = self.handle.spine
+        return spine.search_table(self.acknowledged, keys) if sort or spine.is_sorted else None
 
     def acknowledge(self, upper: Frontier) -> None:
         """Acknowledge the batches through `upper`."""

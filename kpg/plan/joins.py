@@ -38,13 +38,15 @@ def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, sche
     parts = [
         _join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in pairs_of(node, renderer.is_alone)
     ]
+    if len(parts) == 1:
+        return parts[0]
     stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])
     return replace(parts[0], stream=stream)
 
 
 def keys_of(node: nodes.JoinNode) -> Keys:
     """Return the key of each side."""
-    return tuple(name for name, _ in node.on), tuple(name for _, name in node.on)
+    return tuple([name for name, _ in node.on]), tuple([name for _, name in node.on])
 
 
 def is_broadcast(node: nodes.JoinNode, alone: bool) -> bool:
@@ -118,7 +120,8 @@ def _join_views(
 
 def by_first_columns(side: RenderedArrangement, columns: int) -> Arranged:
     """Return an arrangement with only its first columns as the key."""
-    return replace(side.arranged, key_lanes=side.schema.width_of(columns))
+    arranged, key_lanes = side.arranged, side.schema.width_of(columns)
+    return arranged if arranged.key_lanes == key_lanes else replace(arranged, key_lanes=key_lanes)
 
 
 def _bind_narrow(renderer: Renderer, condition: Any, schema: Schema) -> tuple[BoundExpression, Schema]:

@@ -140,6 +140,8 @@ class Renderer(Streams):
 
         Nodes that depend on the same errors share one stream.
         """
+        if not self.errors:
+            return [None for _ in roots]
         owners = list(self.errors)
         numbers = {owner: number for number, owner in enumerate(owners)}
         masks = masks_of(roots, lambda node: sum(1 << numbers[owner] for owner in set(self._error_owners(node))))

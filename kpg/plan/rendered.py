@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
+from kpg.columns.value_class import value_class
 from kpg.dataflow.graph import Stream
 from kpg.operators.arrange import Arranged, Publisher
 from kpg.operators.error_rows import ErrorRows
@@ -27,7 +28,7 @@ class Context:
     depth: int  # coordinates of time outside all loops
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class
 class Rendered:
     """The stream of a collection: its lanes in the order of `schema`, in the scope of `loop`."""
 
@@ -39,7 +40,7 @@ class Rendered:
     placed: Placed = None  # the lanes that determine the worker of a row, by their hash, if known
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class
 class RenderedArrangement:
     """An arrangement, the names of its lanes (keys first), and the operator that publishes its batches."""
 

@@ -62,7 +62,7 @@ class Streams:
     def reorder(self, rendered: Rendered, schema: Schema) -> Rendered:
         """Return the same rows with the lanes that `schema` names, in its order."""
         if rendered.schema.names == schema.names:
-            return replace(rendered, schema=schema)
+            return rendered if rendered.schema is schema else replace(rendered, schema=schema)
         lanes = rendered.schema.lanes_of(schema.names)
         return self.add_stages(rendered, [linear.PickStage(lanes)], "pick", schema)
 
@@ -79,7 +79,7 @@ class Streams:
         `meanings` has the schema that each stage reads, where that is not the schema of the stream.
         """
         if not stages:
-            return replace(rendered, schema=schema)
+            return rendered if rendered.schema is schema else replace(rendered, schema=schema)
         fallible = any(stage.fallible for stage in stages)
         failures = self.context.failures if fallible else None
         routed = routed_filter(rendered.stream, linear.required_constants(stages))

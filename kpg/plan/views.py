@@ -44,7 +44,7 @@ def indexed_views(node: nodes.PlanNode, keys: tuple[str, ...], alone: bool) -> l
         inner = view.node
         index = key_of_index(inner, keys, alone)
         if index is not None:
-            views.append(replace(view, index=index))
+            views.append(view if view.index == index else replace(view, index=index))
         elif isinstance(inner, nodes.FilterNode) and not inner.silent:
             stack.append(replace(view, node=inner.input, conditions=(inner.condition, *view.conditions)))
         elif isinstance(inner, nodes.NegateNode):

@@ -52,11 +52,26 @@ class Reachability:
         """Return the paths to `target`, each as a function of times."""
         functions = self._functions.get(target)
         if functions is None:
-            functions = {}
-            for location, summaries in self.paths_to(target).items():
-                same = len(summaries) == 1 and summaries[0].is_identity
-                functions[location] = None if same else tuple([as_function(summary) for summary in summaries])
+            functions = self._identities_to(target)
+            if functions is None:
+                functions = {}
+                for location, summaries in self.paths_to(target).items():
+                    same = len(summaries) == 1 and summaries[0].is_identity
+                    functions[location] = None if same else tuple([as_function(summary) for summary in summaries])
             self._functions[target] = functions
+        return functions
+
+    def _identities_to(self, target: int) -> PathFunctions | None:
+        """Return the paths to `target` if all edges on them are identities, as outside of loops; else None."""
+        functions: PathFunctions = {target: None}
+        stack = [target]
+        while stack:
+            for source, summary in self._incoming[stack.pop()]:
+                if not summary.is_identity:
+                    return None
+                if source not in functions:
+                    functions[source] = None
+                    stack.append(source)
         return functions
 
     def _search(self, target: int) -> Paths:
@@ -102,6 +117,9 @@ class Reachability:
 
 def insert_minimal(antichain: list[Summary], summary: Summary) -> bool:
     """Add a summary to an antichain unless an element is at or before it; remove the elements after it."""
+    if not antichain:  # as at nearly all locations
+        antichain.append(summary)
+        return True
     if any(other.less_equal(summary) for other in antichain):
         return False
     antichain[:] = [other for other in antichain if not summary.less_equal(other)]

@@ -9,6 +9,7 @@ and the form is closed under composition. Summaries are ordered pointwise: s ≤
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from kpg.algebra.order import Time
@@ -70,6 +71,7 @@ def as_function(summary: Summary) -> Callable[[Time], Time]:
     return summary.apply
 
 
+@lru_cache(maxsize=64)
 def identity(depth: int) -> Summary:
     """Return the summary that changes nothing."""
     return Summary((0,) * depth, (), True)

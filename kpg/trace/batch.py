@@ -45,6 +45,13 @@ class Batch:
         return self._row
 
     @property
+    def keys_until_lookup(self) -> int:
+        """The number of keys to be searched until it builds a lookup table; very many if it has one, or is small."""
+        if self._lookup_table is not None:
+            return 1 << 62
+        return max(1, -(-len(self) // ROWS_PER_SEARCHED_KEY) - self._searched_keys)
+
+    @property
     def has_lookup_table(self) -> bool:
         """Whether a search has built a lookup table."""
         return self._lookup_table is not None and len(self._lookup_table.array) > 0

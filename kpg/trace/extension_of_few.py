@@ -40,9 +40,6 @@ class ExtensionOfFew:
         self._flags = np.array(flags, np.int64)
         self._floor = np.array([floor], np.int64)
         self._meter = np.zeros(2, np.int64)
-        lanes = shape.projection.shape[0]
-        self._data = np.empty((lanes, MAX_EXTENSIONS), np.int64)  # buffers for all calls
-        self._times, self._diffs = np.empty((2, 1, MAX_EXTENSIONS), np.int64)
 
     @property
     def proposed(self) -> int:
@@ -58,14 +55,16 @@ class ExtensionOfFew:
             return None
         shape, first = self._shape, tables[0]
         second, second_count = (tables[1].rows, tables[1].count) if len(tables) > 1 else (NO_ROWS, 0)
+        data = np.empty((shape.projection.shape[0], MAX_EXTENSIONS), np.int64)
+        times, diffs = np.empty((1, MAX_EXTENSIONS), np.int64), np.empty((1, MAX_EXTENSIONS), np.int64)
         n = extend_few(
             tuples.data, tuples.times, tuples.diffs, first.rows, first.count, second, second_count,
             self._lanes, self._constants, self._flags, self._floor, shape.new, shape.low, shape.high,
-            shape.projection, self._meter, self._data, self._times, self._diffs,
+            shape.projection, self._meter, data, times, diffs,
         )  # fmt: skip
         if self._meter[0] < tuples.data.shape[1]:
             return None
-        return Updates(self._data[:, :n].copy(), tuples.times, self._diffs[:, :n].copy())
+        return Updates(data[:, :n].copy(), tuples.times, diffs[:, :n].copy())
 
 
 def padded(values: tuple[int, ...], width: int) -> tuple[int, ...]:

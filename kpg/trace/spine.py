@@ -153,7 +153,7 @@ class Spine:
         if self._visible is not None:
             return None
         table, self._searched_keys = self._search_table, self._searched_keys + keys
-        if table is None:
+        if table is None or self._searched_keys >= table.keys_until_rebuild:
             self._search_table = table = SearchTable(self.batches_through(None), self._searched_keys)
             self._searched_keys = 0
         if upper.elements == self.upper.elements:
@@ -161,6 +161,11 @@ class Spine:
         if self._pending and upper.elements == self._pending[-1].description.lower.elements:
             return table, table.count - 1
         return None
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether all batches are sorted, so that a search table costs little."""
+        return self._search_table is not None or not any(map(is_unsorted, self.batches_through(None)))
 
     @property
     def rows(self) -> int:

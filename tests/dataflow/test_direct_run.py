@@ -132,6 +132,33 @@ def test_direct_runs_equal_the_general_path(program, schedule, slice_updates, op
     assert changes == expected
 
 
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@examples(0.1)
+@given(schedule=schedules, installed_at=st.integers(0, 4))
+def test_the_first_messages_of_a_new_answer_run_directly_too(program, schedule, installed_at):
+    schedule = without_debts(schedule) if program in (reachable, delayed) else schedule
+
+    def play_late(directly):
+        with ExitStack() as stack:
+            if not directly:
+                stack.enter_context(mock.patch.object(DirectRun, "begin", lambda run: False))
+            db = stack.enter_context(kpg.open())
+            relations = {"a": db.input("a", k=int, v=int), "b": db.input("b", k=int, w=int)}
+            seen, answer = [], None
+            for number, epoch in enumerate([*schedule, []]):
+                if number == min(installed_at, len(schedule)):
+                    answer = program(*relations.values()).output("answer", keep=False)
+                for name, row, diff, _ in epoch:
+                    relations[name].update_at([row], db.epoch, diff)
+                db.advance()
+                if answer is not None:
+                    error = answer.error()
+                    seen.append(sorted(answer.take_changes()) if error is None else str(error))
+            return seen
+
+    assert play_late(True) == play_late(False)
+
+
 @contextmanager
 def pausing_steps(patience):
     """Let every step pause at its beginning; with patience, only the steps of joins and reductions do, and once."""

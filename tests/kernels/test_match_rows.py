@@ -15,7 +15,9 @@ from kpg.testing.strategies import times
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 from kpg.trace.match_batches import Match
+from kpg.trace.search_table import SearchTable
 from kpg.trace.seek_batches import Seek
+from kpg.trace.seek_of_few import MAX_PAIRS, SeekOfFew
 
 Side = tuple[list[twins.Update], Updates]
 
@@ -83,7 +85,28 @@ def test_seek_equals_the_twin_of_match(data: st.DataObject) -> None:
     limits = data.draw(st.lists(st.sampled_from([1, 2, 5, 1000]), min_size=1, max_size=4))
     rows = [row for part, _ in many for row in part]
     left, right = (few_rows, rows) if side == 0 else (rows, few_rows)
-    assert drain(seek, limits) == twins.match_rows(left, right, key_lanes, projection, depth)
+    expected = twins.match_rows(left, right, key_lanes, projection, depth)
+    assert drain(seek, limits) == expected
+    if depth == few_width == many_width == 1:
+        at_once = SeekOfFew(key_lanes, np.array(projection, np.int64).reshape(-1, 2))
+        pairs = at_once.pairs(few, side, SearchTable(batches, 1), len(batches))
+        is_late = any(time > few_rows[0][1] for _, time, _ in expected) if few_rows else False
+        if pairs is None:
+            assert few.times.shape[1] > 1 or is_late
+        else:
+            assert sorted(twins.sorted_rows(pairs)) == expected
+
+
+def test_many_pairs_are_left_to_a_seek() -> None:
+    """Of few rows too; and the next ones are paired at once again."""
+    start = Frontier.start(1)
+    keys = np.append(np.zeros(MAX_PAIRS + 1, np.int64), 1)
+    many = Updates(np.stack([keys, np.arange(len(keys))]), constant((0,)), constant((1,)))
+    table = SearchTable([Batch(many, 1, Description(start, start, start))], 1)
+    at_once = SeekOfFew(1, np.array([(0, 0), (1, 1)]))
+    assert at_once.pairs(Updates(np.array([[0]]), constant((1,)), constant((3,))), 0, table, 1) is None
+    pairs = at_once.pairs(Updates(np.array([[1]]), constant((1,)), constant((3,))), 0, table, 1)
+    assert pairs is not None and list(twins.sorted_rows(pairs)) == [((1, MAX_PAIRS + 1), (1,), (3,))]
 
 
 @pytest.mark.parametrize("late", [0, 9])
