@@ -93,7 +93,7 @@ class OwnerThread:
         ] = []  # at most one: a call that `_more_transactions` took from the queue
         self._lock = threading.Lock()
         self._closed = False
-        self._requests = WaitingRequests(wake=lambda: self._queue.put(NO_CALL))
+        self._requests = WaitingRequests(lambda: self._queue.put(NO_CALL), lambda: not self._queue.empty())
         self._db: EmbeddedDatabase
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg", daemon=True)
@@ -148,7 +148,7 @@ class OwnerThread:
         except BaseException as error:
             opened.set_exception(error)
             return
-        self._db.completion.requests = self._requests
+        self._db.serve_requests(self._requests)
         opened.set_result(None)
         while (work := self._next()) is not None:
             if isinstance(work, TransactionRequest):
@@ -166,7 +166,8 @@ class OwnerThread:
 
     def _work(self) -> None:
         """Work for a slice if there is something to do, and continue calls that waited for it."""
-        busy = self._db.completion.has_work and self._db.completion.work(SLICE_SECONDS)
+        with self._requests.during_slice():
+            busy = self._db.completion.has_work and self._db.completion.work(SLICE_SECONDS)
         self._requests.resume(idle=not busy)
 
     def _next(self) -> OwnerCall | TransactionRequest | NoCall | None:

@@ -103,6 +103,10 @@ class EmbeddedCompletion(Completion[Dataflow]):
             if complete > last:
                 self.sealed = Frontier.at((complete,))
 
+    def pass_on(self) -> None:
+        """Pass new changes of completed times to listeners."""
+        self._pass_on(follow=False)
+
     def _pass_on(self, follow: bool) -> None:
         """Pass new changes of completed times to listeners, captures and followers."""
         for output in tuple(self._db.changed):

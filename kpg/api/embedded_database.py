@@ -182,6 +182,8 @@ class EmbeddedDatabase(CompletingDatabase):
             self.completion.leave_work(now)
             if is_done:
                 self.completion.finish()
+            elif self.completion.requests is not None:
+                self.completion.pass_on()  # what was computed directly does not wait for the work of others
             if wait:
                 self.settle()
             return
@@ -319,6 +321,7 @@ class EmbeddedDatabase(CompletingDatabase):
 
     def serve_requests(self, requests: WaitingRequests) -> None:
         self.completion.requests = requests
+        self.worker.is_called = requests.ends_slice
 
     def work(self, seconds: float = 0.01) -> bool:
         """Work for about this long on answers that are not complete; return False when nothing is left to do."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from greenlet import getcurrent, greenlet
@@ -26,6 +27,9 @@ from greenlet import getcurrent, greenlet
 from kpg.errors import KpgError
 
 Condition = Callable[[], bool]
+
+MIN_SLICE_SECONDS = 0.0005  # before a request that has arrived ends a slice, so that many requests do not stop all work
+NEVER = float("inf")
 
 
 @dataclass(slots=True, eq=False)
@@ -42,8 +46,12 @@ class WaitingRequest:
 class WaitingRequests:
     """The requests of one db that have begun and not ended."""
 
-    def __init__(self, wake: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, wake: Callable[[], object] = lambda: None, has_arrived: Callable[[], bool] = lambda: False
+    ) -> None:
         self._wake = wake  # makes the thread resume requests; called on any thread
+        self._has_arrived = has_arrived  # whether a request waits to be started
+        self._can_end_from = NEVER  # when a request that has arrived may end the present slice
         self._current: WaitingRequest | None = None
         self._waiting: list[WaitingRequest] = []
         self._writes: dict[Hashable, int] = {}  # the last epoch that each session wrote
@@ -55,6 +63,19 @@ class WaitingRequests:
     def wake(self) -> None:
         """Make the thread look for work; called on any thread."""
         self._wake()
+
+    @contextmanager
+    def during_slice(self) -> Iterator[None]:
+        """Let `ends_slice` end the work in this block early."""
+        self._can_end_from = perf_counter() + MIN_SLICE_SECONDS
+        try:
+            yield
+        finally:
+            self._can_end_from = NEVER
+
+    def ends_slice(self) -> bool:
+        """Return whether the slice that runs should end now: a request has arrived."""
+        return perf_counter() >= self._can_end_from and self._has_arrived()
 
     # Sessions
 

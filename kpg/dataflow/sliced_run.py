@@ -55,6 +55,7 @@ class SlicedRun:
                         wait(self.shares.awaited(), max(0.0, self._end - perf_counter()), FIRST_COMPLETED)
                 else:
                     self._take_turn(chosen)
+                self._end_if_called()
                 if perf_counter() >= self._end:
                     return True
 
@@ -91,12 +92,18 @@ class SlicedRun:
             self._continue(dataflow, PausableStep(operator, partial(without_result, action)))
             self.shares.enter(dataflow)
 
+    def _end_if_called(self) -> None:
+        """End this slice and its turn if something has arrived."""
+        if self._worker.is_called():
+            self._end = self._turn_end = 0.0
+
     def _take_turn(self, dataflow: Dataflow) -> None:
         began = perf_counter()
         self._turn_end = min(self._end, began + TURN_SECONDS)
         try:
             while True:  # at least one part of a step, so that a slice always makes progress
                 self._step(dataflow)
+                self._end_if_called()
                 if not dataflow.is_busy or perf_counter() >= self._turn_end:
                     break
         finally:
@@ -154,8 +161,7 @@ class SlicedRun:
         step = self._running
         if step is None or not step.is_current:
             return
-        if self._worker.is_called():
-            self._end = self._turn_end = 0.0
+        self._end_if_called()
         if perf_counter() >= self._turn_end:
             step.pause()
 

@@ -3,10 +3,11 @@
     future = engine.run(lambda service: ...)     run a function on the engine's thread
     engine.take_when_changed(interest)           take the interest's next changes once, and pass them to `deliver`
 
-The thread alternates between requests, work and changes. It starts up to MAX_REQUESTS_PER_POLL requests, works for
-SLICE_SECONDS on answers that are not complete, continues the requests that waited for these, then takes changes. So a
-burst of transactions becomes one consolidated step for subscribers, and an expensive query of one client delays others
-by a slice. A failed request affects only its caller. After some milliseconds without work it merges and compacts.
+The thread alternates between requests, changes and work. It starts up to MAX_REQUESTS_PER_POLL requests, takes changes
+that are complete, works for SLICE_SECONDS on answers that are not, continues the requests that waited for these, and
+takes changes again. A request that arrives meanwhile ends the slice. So a burst of transactions becomes one
+consolidated step for subscribers, and an expensive query of one client delays others by a part of a slice. A failed
+request affects only its caller. After some milliseconds without work it merges and compacts.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class EngineThread:
         budget_of: Callable[[Any], SendBudget | None] = lambda owner: None,
     ) -> None:
         self._queue: SimpleQueue[EngineRequest | None] = SimpleQueue()
-        self._requests = WaitingRequests(lambda: self._queue.put(EngineRequest(do_nothing, Future(), None)))
+        self._requests = WaitingRequests(
+            lambda: self._queue.put(EngineRequest(do_nothing, Future(), None)), lambda: not self._queue.empty()
+        )
         self._service: Service | None = None
         self._deliver = deliver
         self._budget_of = budget_of  # by session; None if it has ended
@@ -70,6 +73,7 @@ class EngineThread:
         self._order = itertools.count()
         self._lock = threading.Lock()
         self._closed = False
+        self._started = False  # whether requests were started since the last slice
         self._computing = True  # whether to work on answers that are not complete
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg-engine", daemon=True)
@@ -209,6 +213,7 @@ class EngineThread:
         return True
 
     def _start(self, request: EngineRequest, service: Service) -> None:
+        self._started = True
         self._requests.start(partial(run_work, request, service), request.session)
 
     def _is_busy(self, service: Service) -> bool:
@@ -219,7 +224,11 @@ class EngineThread:
         if not self._computing:
             self._requests.cancel_all(Closed("the server is shutting down"))
         elif service.db.has_work:
-            busy = service.db.work(SLICE_SECONDS)
+            if self._started:  # what they have changed may be complete already
+                self._take_changes()
+            with self._requests.during_slice():
+                busy = service.db.work(SLICE_SECONDS)
+            self._started = False
             self._requests.resume(idle=not busy)
         else:
             self._requests.resume(idle=False)
@@ -288,7 +297,7 @@ class EngineThread:
         failure_sent = interest.id in self._failed
         if interest.id not in self._served:
             return fails or interest.ready
-        return fails != failure_sent or (interest.waiting > 0 and not fails)
+        return (fails != failure_sent or (interest.waiting > 0 and not fails)) and interest.can_take
 
 
 def do_nothing(service: Service) -> None:
