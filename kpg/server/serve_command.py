@@ -165,6 +165,7 @@ LIMITS = (
     ("text-characters", "N", "characters of one text of rules or SQL (1000000)"),
     ("text-rules", "N", "rules of one text (5000)"),
     ("text-facts", "N", "facts of one text (1000)"),
+    ("text-literals", "N", "atoms and conditions of one rule or query (2000)"),
     ("answer-rules", "N", "rules that one answer is computed by (500)"),
     ("plan-seconds", "N", "CPU seconds to parse and plan one text (2)"),
     ("plan-bytes", "BYTES", "memory to parse and plan one text (536870912)"),
@@ -175,7 +176,7 @@ SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options th
 # Limits of each query, and of all queries of a session and of a tenant.
 GROUP = ("kept_rows", "kept_bytes", "step_rows", "first_seconds", "cpu_percent")
 QUERY = ("product_rows", "relations", *GROUP)  # of each query
-TEXT = ("text_characters", "text_rules", "text_facts")  # and of its texts
+TEXT = ("text_characters", "text_rules", "text_facts", "text_literals")  # and of its texts
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:

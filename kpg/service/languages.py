@@ -9,7 +9,7 @@ and their kinds are inferred. Facts in a text become rules without a body.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
@@ -22,7 +22,7 @@ from kpg.query.edn.structure import is_query
 from kpg.query.ir.compile import compile
 from kpg.query.ir.constructors import Constructor, UserFunctor
 from kpg.query.ir.infer_column_kinds import infer_column_kinds
-from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, Negation, Truth
+from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, Negation, Truth, subformulas
 from kpg.query.ir.program import (
     AggregateReduction,
     Directive,
@@ -44,6 +44,7 @@ from kpg.service.templates import TOKEN, Template, read_template, template_of
 Language = Literal["datalog", "edn", "plan"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 DEFAULT_TEXT_LIMITS = TextLimits()
+CONNECTIVES = (Conjunction, Disjunction, Negation)
 MAX_NAME_CHARACTERS = 1_000  # the protocol's limit for names
 DEFAULT_QUERY_NAME = "query"
 Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
@@ -100,27 +101,35 @@ def read_language(
     if language == "datalog":
         return read_datalog(text, name or "rules", existing, limits)
     if language == "edn":
-        return read_edn(read_forms(text), name or DEFAULT_QUERY_NAME, existing)
+        forms = read_forms(text)
+        for form in forms:
+            if is_query(form):
+                limits.check_literals(len(form.value))  # before the time of a query that is too long is spent
+        return read_edn(forms, name or DEFAULT_QUERY_NAME, existing, limits=limits)
     if language == "plan":
         attributes, elsewhere = split_attributes(existing)
         columns = {attribute: Attribute(*kinds) for attribute, kinds in attributes.items()}
-        return compile_text(parse_plans(text, columns, elsewhere=elsewhere), existing)
+        return compile_text(parse_plans(text, columns, elsewhere=elsewhere), existing, limits)
     raise ProgramError(f"no rule language is called {language!r}", hint=did_you_mean(language, LANGUAGES))
 
 
 def read_edn(
-    forms: list[Form], name: str, existing: Mapping[str, Relation], template: Template | None = None
+    forms: list[Form],
+    name: str,
+    existing: Mapping[str, Relation],
+    template: Template | None = None,
+    limits: TextLimits = DEFAULT_TEXT_LIMITS,
 ) -> RuleText:
     """Read rules, a query, or both in EDN; a query with parameters reads a relation of parameters."""
     attributes, elsewhere = split_attributes(existing)
     template = template or template_of(forms)
     queries = [form for form in forms if is_query(form)]
     if template is None:
-        text = compile_text(EdnQueryParser(attributes, {}, name, elsewhere).program([], forms), existing)
+        text = compile_text(EdnQueryParser(attributes, {}, name, elsewhere).program([], forms), existing, limits)
         return replace(text, query=queries[0]) if queries else text
     rules = [form for form in forms if not is_query(form)]
     program, parameters = read_template(template, name, attributes, elsewhere, rules)
-    text = compile_text(program, {**existing, parameters.name: parameters})
+    text = compile_text(program, {**existing, parameters.name: parameters}, limits)
     return replace(text, parameters=parameters, query=template.query)
 
 
@@ -133,8 +142,15 @@ def split_attributes(existing: Mapping[str, Relation]) -> tuple[Kinds, Kinds]:
     return attributes, others
 
 
-def compile_text(program: Program, existing: Mapping[str, Relation]) -> RuleText:
+def check_literals(rules: Iterable[Rule], limits: TextLimits) -> None:
+    """Raise if a rule has too many atoms and conditions."""
+    for rule in rules:
+        limits.check_literals(sum(not isinstance(part, CONNECTIVES) for part in subformulas(rule.body)))
+
+
+def compile_text(program: Program, existing: Mapping[str, Relation], limits: TextLimits) -> RuleText:
     """Check a program by compiling it, and return the relations and rules that are its own."""
+    check_literals(program.rules, limits)
     refuse_taken(program, existing)
     own = tuple(relation for relation in program.relations if relation.name not in existing)
     program = replace(program, rules=(*program.rules, *facts_as_rules(program.facts)), facts=(), derives_facts=True)
@@ -182,6 +198,7 @@ def read_datalog(text: str, name: str, existing: Mapping[str, Relation], limits:
     parsed = parse(text, name, includes=False)
     limits.check_rules(len(parsed.rules))
     limits.check_facts(len(parsed.facts))
+    check_literals(parsed.rules, limits)
     for directive in parsed.directives:
         if directive.options:
             what = f"options of .{directive.kind} are not accepted here: no files are read or written"

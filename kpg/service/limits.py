@@ -21,6 +21,7 @@ class TextLimits:
     characters: int = 1_000_000
     rules: int = 5_000  # facts that are not declared included
     facts: int = 1_000  # larger sets are data, to be transacted
+    literals: int = 2_000  # atoms and conditions of one rule or query
 
     def check_characters(self, text: str) -> None:
         """Raise if a text is too long."""
@@ -47,6 +48,15 @@ class TextLimits:
                 f"a text of rules states {facts:,} facts, more than {self.facts:,}",
                 detail="The limit is text_facts.",
                 hint="Insert facts with transact, or raise the limit: kpg serve --max-text-facts N.",
+            )
+
+    def check_literals(self, literals: int) -> None:
+        """Raise if a rule or query has too many atoms and conditions."""
+        if literals > self.literals:
+            raise OverLimit(
+                f"a rule has {literals:,} atoms and conditions, more than {self.literals:,}",
+                detail="The limit is text_literals.",
+                hint="Divide it into several rules, or raise the limit: kpg serve --max-text-literals N.",
             )
 
 

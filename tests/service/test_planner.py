@@ -88,6 +88,7 @@ def test_an_answer_of_too_many_rules_is_refused() -> None:
         (TextLimits(characters=20), "p(x) :- q(x), x > 1, x < 3.", "text_characters"),
         (TextLimits(rules=1), "p(x) :- q(x). p(x) :- q(x), x > 1.", "text_rules"),
         (TextLimits(facts=1), ".decl p(x: number)\np(1). p(2).", "text_facts"),
+        (TextLimits(literals=1), "p(x) :- q(x), !q(x).", "text_literals"),
     ],
 )
 def test_the_size_of_a_text_is_limited(limits: TextLimits, text: str, what: str) -> None:
