@@ -11,11 +11,14 @@ Cost: a pass over the dataflows with changed counts, and over the readers of tho
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kpg.algebra.frontier import Frontier
 from kpg.api.embedded_completion import EmbeddedCompletion
 from kpg.dataflow.graph import Dataflow
+
+if TYPE_CHECKING:
+    from kpg.api.embedded_database import EmbeddedDatabase
 
 
 class RankProgress(NamedTuple):
@@ -33,6 +36,10 @@ class RankCompletion(EmbeddedCompletion):
     is_lagging = False  # whether some work was left to slices at the last measurement
     reached = -1
 
+    def __init__(self, db: EmbeddedDatabase) -> None:
+        super().__init__(db)
+        self._changed: set[int] = set()  # ids of dataflows whose counts have changed since the last measurement
+
     @property
     def lags(self) -> bool:
         return self.serving or self.unfinished
@@ -46,6 +53,7 @@ class RankCompletion(EmbeddedCompletion):
     def work(self, seconds: float) -> bool:
         """Work for about this long, and let listeners have the changes of completed times. Return whether to go on."""
         busy = self._db.worker.run_slice(seconds)
+        self._changed.update(tracker.owner for tracker in self._db.worker.changed_trackers)
         if self.unfinished and not busy and self._db.worker.is_settled():
             self.unfinished = False
         self.pass_on()
@@ -64,6 +72,8 @@ class RankCompletion(EmbeddedCompletion):
     def progress(self, active: set[int]) -> RankProgress:
         """Return how far the rank is; add the dataflows with changed counts to `active`."""
         worker = self._db.worker
+        active |= self._changed & worker.dataflows.keys()
+        self._changed.clear()
         frontier = worker.clock.frontier
         if not frontier:  # the clock has ended
             return RankProgress(self.reached, self.reached)

@@ -176,7 +176,7 @@ class RankReports:
                 changed.append(name)
                 failures.append(failure)
                 blocks.append(self.changes_block(name))
-        self._active.clear()
+        self._active.intersection_update(number for number, _ in progress.lagging)  # these may fail when they complete
         self._failed.clear()
         self._sent, self._is_due = progress, False
         lagging = {key: epoch for number, epoch in progress.lagging if (key := self._names.get(number)) is not None}

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from kpg.columns.exact_diffs import MAX_MASS, mass, sum_of
 from kpg.columns.selection import take
 from kpg.columns.updates import Updates, spread
-from kpg.errors import KpgError, UndefinedName
+from kpg.errors import DataError, KpgError, UndefinedName
 from kpg.query.ir.program import Relation
 from kpg.service.subscription import Interest
 from kpg.service.tenant_parts import TenantPart, TokenFilter
@@ -33,6 +33,8 @@ from kpg.service.tenant_parts import TenantPart, TokenFilter
 if TYPE_CHECKING:
     from kpg.api.changes import Changes
     from kpg.api.contracts import Input, Output
+
+MAX_PARTS: Final = 64  # dataflows of one tenant dataflow; tenants of a part beyond these share an error of a row
 
 Release = Callable[[], None]
 BuildPart: TypeAlias = Callable[[TokenFilter], TenantPart]
@@ -154,6 +156,8 @@ class TenantDataflow:
     If the dataflow exceeds a limit, it is divided before the failed time is sealed: the tenants whose arguments are
     new, or else halves, get a dataflow of their own each. Those that exceed the limit again are divided further, until
     each offender is alone. The others get the changes of the failed time from the new dataflow, and no others.
+    If an expression fails on a row, the tenants are divided in the same way, when one of them reads: the answers of
+    those without such a row keep their value.
     """
 
     def __init__(self, build: BuildPart, part: TenantPart, parameters: Input, reason: str) -> None:
@@ -190,7 +194,7 @@ class TenantDataflow:
         self._arguments[interest.id] = {}
         self._joined[interest.id] = self.parameters.db.epoch
         interest.follow(self.output, lambda: self._has_joined(interest))
-        interest.answer_error = lambda: self.part_of(interest.id).output.error()
+        interest.answer_error = lambda: self._error_of(interest.id)
         interest.before_take = self.flush
         self._count_tenants()
         self.add(interest, arguments)
@@ -274,25 +278,57 @@ class TenantDataflow:
         sealed = self.parameters.db.sealed
         last = -1 if sealed is None else sealed.elements[0][0]
         suspects = [token for token in tokens if self._changed.get(token, -1) > last]
+        self._replace(failed, failed.tokens.split(tokens, suspects), max(failed.last, last) + 1)
+
+    def _error_of(self, token: int) -> Exception | None:
+        """Return why a tenant's answer has no value. A part in which a row fails is divided first."""
+        part = self.part_of(token)
+        error = part.output.error()
+        while isinstance(error, DataError) and self._divide_errors(part):
+            part = self.part_of(token)
+            error = part.output.error()
+        return error
+
+    def _divide_errors(self, failing: TenantPart) -> bool:
+        """Divide the tenants of a part in which a row fails, so that the others get their answer; return whether."""
+        tokens, db = self._tokens_of(failing), self.parameters.db
+        complete = failing.output.complete_through
+        if len(tokens) < 2 or len(self._parts) >= MAX_PARTS or complete is None:
+            return False
+        failing.output.notify()  # its rows are correct through this time, except those that are missing
+        newest = max(self._changed.get(token, -1) for token in tokens)
+        suspects = [token for token in tokens if self._changed.get(token, -1) == newest]
+        filters = failing.tokens.split(tokens, [] if failing.is_division else suspects)
+        return self._replace(failing, filters, max(failing.last, complete) + 1, complete=not db.answers_lag)
+
+    def _replace(self, failed: TenantPart, filters: list[TokenFilter], start: int, complete: bool = False) -> bool:
+        """Build parts whose changes from a time on follow those of a failed part; return False if that fails.
+
+        If they are to be `complete`, their answers are computed now.
+        """
         parts: list[TenantPart] = []
         try:
-            for chosen in failed.tokens.split(tokens, suspects):
+            for chosen in filters:
                 parts.append(self._build(chosen))
-                parts[-1].start = max(failed.last, last) + 1
+                parts[-1].start, parts[-1].is_division = max(failed.start, start), True
+                parts[-1].output.take_limits(failed.output)
+            if complete:
+                self.parameters.db.settle()  # before they are followed: workers then report rows that fail
         except KpgError:  # for example over the memory limit: the tenants keep the error of the failed part
             for part in parts:
                 part.release()
-            return
+            return False
         at = self._parts.index(failed)
         self._parts[at : at + 1] = parts
         for part in parts:
-            part.output.take_limits(failed.output)
-            self._start(part)
+            if not part.output.ended:
+                self._start(part)
             for token in self._tokens_of(part):
                 interest = self._tenants[token]
                 interest.follow(part.output, partial(self._has_joined, interest))
         self._count_tenants()
         failed.release()
+        return True
 
     # Results
 

@@ -163,6 +163,20 @@ class Interest:
             output.notify()
             self._ready()
 
+    def _settled_error(self) -> Exception | None:
+        """Wait for the changes, and return the error of the answer; again if the error has replaced the dataflow."""
+        while True:
+            output = self._output
+            self._catch_up()
+            error = self.error
+            if output is self._output:
+                return error
+
+    @property
+    def can_take(self) -> bool:
+        """Whether `take` need not wait for a dataflow that has replaced a failed one."""
+        return self._output is None or not self._may_lag(self._output) or self._output.answered
+
     def _may_lag(self, output: Output) -> bool:
         return not output.ended and self._db.answers_lag and self._db.epoch > 0
 
@@ -243,8 +257,7 @@ class Interest:
         if self.ended:
             raise Closed(f"the interest in {self.name} has ended")
         self.before_take()
-        self._catch_up()
-        if (error := self.error) is not None:
+        if (error := self._settled_error()) is not None:
             raise error
         updates = self._copy_unread()
         self._unread, self._unread_rows, self._consolidation_limit = [], 0, self._limits.waiting_rows

@@ -69,6 +69,7 @@ class TenantPart:
     held: list[Callable[[], None]]
     start: int = 0  # changes at earlier times were delivered by another part
     last: int = -1  # the latest time of a change that was delivered
+    is_division: bool = False  # whether it serves some tenants of a part that has failed
     _stop: list[Callable[[], None]] = field(default_factory=list)
 
     def listen(self, route: Callable[[Updates], Any]) -> None:

@@ -133,3 +133,23 @@ def test_a_write_is_acknowledged_before_answers_include_it_and_read_by_its_own_s
             db.insert("item", [(100 + number, 1)])
             assert db.query("most", arguments={"x": 100 + number}).num_rows == 1
             assert (100 + number, 1) in db.interest("most").rows()
+
+
+def test_a_row_that_fails_is_an_error_of_its_tenant_only(server):
+    with kpg.connect(server.url, token=USER) as db:
+        db.create_relation("part", {"x": int, "y": int})
+        db.register("share(x, z) :- part(x, y), z = 12 / y.")
+        db.insert("part", [(x, 1) for x in range(12)])
+        interests = [db.interest("share", arguments={"x": x}) for x in range(12)]
+        assert all(len(interest.next(PATIENCE)) == 1 for interest in interests)
+        db.insert("part", [(5, 0)])
+        with pytest.raises(kpg.DataError, match="division by zero"):
+            interests[5].rows()
+        db.insert("part", [(x, 2) for x in range(12)])
+        for x, interest in enumerate(interests):
+            if x != 5:
+                assert [(row, diff) for row, _, diff in interest.next(PATIENCE)] == [((x, 6), 1)]
+        db.remove("part", [(5, 0)])
+        assert sorted(interests[5].rows()) == [(5, 6), (5, 12)]
+        for interest in interests:
+            interest.close()

@@ -1,14 +1,16 @@
-"""A tenant that exceeds a limit is stopped alone; the others on its dataflow get each change once, and no false one."""
+"""A tenant that exceeds a limit or fails on a row does so alone; the others get each change once, and no false one."""
 
 from collections import Counter
+from types import NoneType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kpg
-from kpg.errors import KpgError, OverLimit, TooManyRounds
+from kpg.errors import DataError, KpgError, OverLimit, TooManyRounds
 from kpg.service import Change, Interest, Limits, Service
+from kpg.service.dataflows import MAX_PARTS
 from kpg.service.limits import QueryLimits
 from tests.service.conftest import ServiceOn
 
@@ -146,3 +148,109 @@ def test_all_tenants_diverge_at_once_and_each_gets_its_own_error() -> None:
             service.uninterest(interest)
         assert len(db.worker.dataflows) < dataflows
         assert not [name for name in db.inputs if name.startswith("parameters")]
+
+
+QUOTIENTS = "quotient(x, z) :- edge(x, y), z = 12 / y."
+QUOTIENT_ACTIONS = st.one_of(
+    st.tuples(st.just("join"), NODES),
+    st.tuples(st.just("leave"), st.integers(0, 9)),
+    st.tuples(st.just("ask"), st.integers(0, 9), NODES),
+    st.tuples(st.just("edge"), NODES, st.integers(0, 3), st.sampled_from([1, 1, -1])),
+    st.tuples(st.just("read"), st.integers(0, 9)),
+)
+
+
+class QuotientTenant:
+    """A tenant of quotients: its arguments, and the rows that it has received."""
+
+    def __init__(self, interest: Interest, argument: int) -> None:
+        self.interest = interest
+        self.arguments = {argument}
+        self.received: Counter[tuple[int, int]] = Counter()
+
+    def read(self, edges: set[tuple[int, int]]) -> None:
+        """Compare the rows so far, and whether the answer has a value."""
+        asked = {(x, y) for x, y in edges if x in self.arguments}
+        fails = any(y == 0 for _, y in asked)
+        assert isinstance(self.interest.error, DataError if fails else NoneType)
+        if fails:
+            with pytest.raises(DataError):
+                self.interest.take()
+            return
+        for row, _, diff in self.interest.take():
+            self.received[row] += diff
+            assert self.received[row] in (0, 1), f"a false change of {row}"
+        assert {row for row, count in self.received.items() if count} == {(x, 12 // y) for x, y in asked}
+
+
+@pytest.mark.parametrize(("workers", "count"), [(1, 40), (2, 4), (3, 3)])
+def test_a_row_that_fails_is_an_error_of_its_tenants_only(service_on: ServiceOn, workers: int, count: int) -> None:
+    @settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(actions=st.lists(QUOTIENT_ACTIONS, max_size=14))
+    def check(actions: list[tuple[object, ...]]) -> None:
+        with service_on(workers) as service:
+            play_quotients(service, actions)
+
+    check()
+
+
+def play_quotients(service: Service, actions: list[tuple[object, ...]]) -> None:
+    """Let tenants join, leave and ask, while divisors become zero and are removed."""
+    service.create_relation("edge", {"x": int, "y": int})
+    service.register(QUOTIENTS)
+    edges = {(node, 1 + node % 3) for node in range(6)}
+    service.transact([Change("edge", row) for row in edges])
+    tenants = [QuotientTenant(service.interest("quotient", arguments={"x": x}), x) for x in range(3)]
+    for kind, *values in actions:
+        match kind, values:
+            case "join", [x]:
+                tenants.append(QuotientTenant(service.interest("quotient", arguments={"x": x}), x))
+            case "leave", [at] if tenants:
+                service.uninterest(tenants.pop(at % len(tenants)).interest)
+            case "ask", [at, x] if tenants:
+                tenant = tenants[at % len(tenants)]
+                service.add_arguments(tenant.interest, {"x": x})
+                tenant.arguments.add(x)
+            case "edge", [x, y, diff]:
+                service.transact([Change("edge", (x, y), diff)])
+                (edges.add if diff > 0 else edges.discard)((x, y))
+            case "read", [at] if tenants:
+                service.advance()
+                tenants[at % len(tenants)].read(edges)
+    service.advance()
+    for tenant in tenants:
+        tenant.read(edges)
+
+
+@pytest.mark.parametrize("failing", [0, 7, 63])
+def test_an_old_tenant_among_many_fails_alone_and_recovers(failing: int) -> None:
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register(QUOTIENTS)
+        service.put("edge", [(x, 1) for x in range(64)])
+        interests = [service.interest("quotient", arguments={"x": x}) for x in range(64)]
+        assert all(len(interest.take()) == 1 for interest in interests)
+        service.put("edge", [(failing, 0)])
+        for x, interest in enumerate(interests):
+            if x == failing:
+                with pytest.raises(DataError, match="division by zero"):
+                    interest.take()
+            else:
+                assert len(interest.take()) == 0
+        service.put("edge", [(x, 2) for x in range(64)])
+        service.put("edge", [(failing, 0)], diff=-1)
+        assert all([row for row, _, _ in interest.take()] == [(x, 6)] for x, interest in enumerate(interests))
+
+
+def test_tenants_that_all_fail_do_not_get_a_dataflow_each() -> None:
+    with kpg.open() as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register(QUOTIENTS)
+        service.put("edge", [(x, 0) for x in range(200)])
+        interests = [service.interest("quotient", arguments={"x": x}) for x in range(200)]
+        for interest in interests:
+            with pytest.raises(DataError):
+                interest.take()
+        assert len(db.worker.dataflows) < 3 * MAX_PARTS
