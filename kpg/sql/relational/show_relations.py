@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
 
 from kpg.sql.relational.relations import (
     Aggregate,
@@ -50,6 +53,26 @@ from kpg.sql.relational.scalars import (
     SubqueryArray,
     SubqueryValue,
 )
+
+
+def literal(value: Any) -> str:
+    """Return a value as SQL writes it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case Decimal():
+            return str(value)
+        case str():
+            return "'{}'".format(value.replace("'", "''"))
+        case bytes():
+            return f"'\\x{value.hex()}'"
+        case date() | time():  # a datetime is a date
+            return f"'{value}'"
+        case tuple() | list():
+            return f"ARRAY[{', '.join(map(literal, value))}]"
+    return repr(value)
 
 
 def show_query(query: Query) -> str:
@@ -200,7 +223,7 @@ class RelationPrinter:
             case ColumnValue():
                 return self.column(scalar.column)
             case Constant():
-                return "null" if scalar.value is None else repr(scalar.value)
+                return literal(scalar.value)
             case ScalarCall():
                 return self.call(scalar)
             case Cast():

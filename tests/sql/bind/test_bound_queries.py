@@ -10,6 +10,7 @@ import kpg
 from kpg.sql import sql_types
 from kpg.sql.relational.references import all_scalars
 from kpg.sql.relational.relations import Project, without_order
+from kpg.sql.relational.show_relations import literal
 from tests.sql.bind.table_catalog import TableCatalog
 
 
@@ -27,7 +28,7 @@ def catalog():
 SHOWN = {
     "SELECT a, t FROM r WHERE n > 1.5 AND t LIKE 'x%'": """
         Project a'2=a, t'2=t
-          Filter (n > Decimal('1.5')) and (t ~~ 'x%')
+          Filter (n > 1.5) and (t ~~ 'x%')
             Scan r(id, a, t, n)""",
     "SELECT t, count(*) + 1 AS many FROM r GROUP BY t HAVING sum(a) > 1": """
         Project t'3=t'2, many=count + 1
@@ -50,7 +51,7 @@ SHOWN = {
             Scan r(id, a, t, n)""",
     "SELECT id, q.m FROM r, LATERAL (SELECT max(c) AS m FROM s WHERE s.a = r.a) AS q": """
         Project id'2=id, m'2=m
-          Join dependent inner on True
+          Join dependent inner on true
             Scan r(id, a, t, n)
             Project m=max
               Aggregate by () max=max(c)
@@ -199,3 +200,22 @@ def test_many_terms_of_logic_and_long_lists_are_not_deep(catalog):
     terms = " OR ".join(f"a = {number}" for number in range(3000))
     assert catalog.bind(f"SELECT id FROM r WHERE {terms}").names == ("id",)
     assert catalog.bind(f"SELECT id FROM r WHERE a IN ({', '.join(map(str, range(3000)))})").names == ("id",)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (7, "7"),
+        (0.5, "0.5"),
+        (Decimal("1.50"), "1.50"),
+        ("it's", "'it''s'"),
+        (b"\x01\xff", "'\\x01ff'"),
+        (datetime.date(2026, 1, 2), "'2026-01-02'"),
+        (datetime.datetime(2026, 1, 2, 3, 4), "'2026-01-02 03:04:00'"),
+        ((1, None), "ARRAY[1, null]"),
+    ],
+)
+def test_constants_are_shown_as_sql_writes_them(value: object, text: str) -> None:
+    assert literal(value) == text
