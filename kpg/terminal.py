@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 UNITS = ["K", "M", "G", "T"]  # powers of 1024
+MAX_PORT = 65_535
 REFRESHES_PER_SECOND = 4  # of a progress bar, each of about a millisecond
 BAR_DELAY_SECONDS = 0.5  # shorter work shows no bar, which would only flicker
 
@@ -19,17 +20,33 @@ def positive(text: str) -> int:
     return value
 
 
+def port(text: str) -> int:
+    """Parse a port of TCP; 0 is any free one."""
+    value = int(text)
+    if not 0 <= value <= MAX_PORT:
+        raise argparse.ArgumentTypeError(f"must be between 0 and {MAX_PORT}")
+    return value
+
+
 def memory_size(text: str) -> int:
     """Parse a number of bytes, with K, M, G or T for powers of 1024; 0 for the word none."""
     if text.lower() == "none":
         return 0
+    try:
+        return byte_count(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or none") from None
+
+
+def byte_count(text: str) -> int:
+    """Parse a number of bytes, with K, M, G or T for powers of 1024."""
     number, power = (text[:-1], UNITS.index(text[-1].upper()) + 1) if text[-1:].upper() in UNITS else (text, 0)
     try:
         size = int(float(number) * 1024**power) if power else int(number)
     except (ValueError, OverflowError):
         size = 0
     if size < 1:
-        raise argparse.ArgumentTypeError("must be a number of bytes, for example 2G, or none")
+        raise argparse.ArgumentTypeError("must be a number of bytes, for example 2G")
     return size
 
 

@@ -158,7 +158,7 @@ async def end_sql_sessions(listener: PgListener, timeout_seconds: float) -> None
 def startup_lines(settings: Settings, url: str, pg_port: int | None, generated: str | None) -> list[str]:
     """Return the lines to print when the server is ready."""
     web = url.replace("ws", "http", 1)
-    lines = [f"listening on {url}", f"health and metrics: {web}/readyz, {web}/metrics"]
+    lines = [f"listening on {url}", f"console: {web}/", f"health and metrics: {web}/readyz, {web}/metrics"]
     if pg_port is not None:
         password = "a token" if settings.pg_users is None else "that of the user"
         address = f"host={settings.address.host} port={pg_port} user=kpg dbname=kpg"

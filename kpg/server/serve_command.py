@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kpg.extras import require
 from kpg.server.config_file import read_config
 from kpg.server.server_log import FORMATS, LEVELS, LogSettings
-from kpg.terminal import positive
+from kpg.terminal import byte_count, port, positive
 
 if TYPE_CHECKING:
     from kpg.server.running_server import Settings
@@ -62,9 +62,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     address = parser.add_argument_group("address")
     address.add_argument("--host", default=missing, help="address to listen on (127.0.0.1: this machine only)")
-    address.add_argument("--port", type=int, default=missing, help="port (8340), or 0 for any free port")
+    address.add_argument("--port", type=port, default=missing, help="port (8340), or 0 for any free port")
     address.add_argument(
-        "--pg", type=int, metavar="PORT", default=missing,
+        "--pg", type=port, metavar="PORT", default=missing,
         help="also serve PostgreSQL's protocol on this port, or 0 for any free port",
     )  # fmt: skip
     address.add_argument(
@@ -87,9 +87,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--pg-users", type=Path, metavar="FILE", default=missing,
         help="users of --pg: lines of `user NAME PASSWORD` (default: tokens)",
     )  # fmt: skip
-    limits = parser.add_argument_group("limits of each session (a request beyond a limit is refused with the reason)")
+    limits = parser.add_argument_group("limits of each session (a request beyond a limit is refused with the reason; 64M and 8G are BYTES, too)")
     for name, metavar, description in LIMITS:
-        limits.add_argument(f"--max-{name}", type=positive, metavar=metavar, default=missing, help=description)
+        kind = byte_count if metavar == "BYTES" else positive
+        limits.add_argument(f"--max-{name}", type=kind, metavar=metavar, default=missing, help=description)
     engine = parser.add_argument_group("the engine")
     engine.add_argument(
         "--workers", type=positive, default=missing, metavar="N",
@@ -134,7 +135,7 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 
 LIMITS = (
-    ("message-bytes", "N", "bytes of one message (16777216)"),
+    ("message-bytes", "BYTES", "bytes of one message (16777216)"),
     ("sessions", "N", "simultaneous sessions of the server (1000)"),
     ("queries", "N", "simultaneous interests (1000)"),
     ("rules", "N", "registered rules (1000)"),

@@ -32,7 +32,8 @@ def test_a_signal_ends_the_server_in_order(number, tmp_path):
 
 def test_a_new_token_is_printed_once_and_works():
     with process(token="") as (server, url):
-        lines = [next(server.stdout) for _ in range(3)]
+        lines = [next(server.stdout) for _ in range(4)]
+        assert f"kpg: console: {url.replace('ws', 'http', 1)}/\n" in lines
         (token,) = [match[1] for line in lines if (match := re.search(r"token \(shown once\): (\S+)", line))]
         with pytest.raises(kpg.NotAuthorised):
             kpg.connect(url, token="another-token")
@@ -60,6 +61,16 @@ def test_a_port_that_is_taken_is_named(server, capsys):
     port = server.url.rsplit(":", 1)[1]
     assert main(["serve", "--no-token", "--port", port]) == 1
     assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
+    assert main(["serve", "--no-token", "--port", "0", "--pg", port]) == 1
+    said = capsys.readouterr().err
+    assert f"cannot listen on 127.0.0.1:{port}" in said and "--pg" in said
+
+
+@pytest.mark.parametrize("option", ["--port", "--pg"])
+def test_a_port_out_of_range_is_refused(option, capsys):
+    with pytest.raises(SystemExit):
+        main(["serve", option, "99999"])
+    assert f"{option}: must be between 0 and 65535" in capsys.readouterr().err
 
 
 def test_the_help_teaches_by_examples(capsys):

@@ -57,6 +57,14 @@ def test_a_file_sets_what_the_command_line_does_not(tmp_path):
     assert settings(str(tmp_path / "other"), "--config", str(path)).directory == tmp_path / "other"
 
 
+def test_bytes_may_have_a_unit(tmp_path):
+    path = tmp_path / "kpg.toml"
+    path.write_text('max-message-bytes = "32M"\nmax-hold-bytes = 1000')
+    read = settings("--config", str(path), "--max-memory", "8G")
+    assert (read.session_limits.message_bytes, read.session_limits.hold_bytes) == (32 << 20, 1000)
+    assert read.memory == read.limits.memory == 8 << 30
+
+
 def test_every_option_has_a_key_and_a_default(tmp_path):
     parser = argparse.ArgumentParser(add_help=False)
     add_options(parser)
@@ -89,6 +97,9 @@ def example(name: str) -> str:
         ("port = 'x'", "port in .* cannot be 'x'"),
         ("port = [1]", "port in .* takes one value"),
         ("port = true", "port in .* cannot be True"),
+        ("port = 65536", "port in .* cannot be 65536"),
+        ("pg = -1", "pg in .* cannot be -1"),
+        ("max-memory = '8 G B'", "max-memory in .* cannot be '8 G B'"),
         ("max-rows = 0", "max-rows in .* cannot be 0"),
         ("no-token = 1", "no-token in .* must be true or false"),
         ("origin = 'https://a.example'", "origin in .* takes a list"),
