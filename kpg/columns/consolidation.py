@@ -66,6 +66,7 @@ from kpg.kernels.sort_rows import (
 )
 
 INSERTION_SORT_ROWS = 128  # up to this number of rows, one call of a kernel is faster than packing words
+MIN_ORDERED_ROWS = 1 << 14  # of which it is worth finding out whether they are in order
 TABLE_BITS = 22  # the table has at most 2^22 entries; a larger one does not fit the cache, and sorting is faster
 
 
@@ -284,15 +285,31 @@ def _consolidate_words(parts: list[PackedUpdates], n: int, layout: Layout) -> Up
 def _consolidate_counts(parts: list[Updates], n: int, row: Fields) -> Updates:
     """Consolidate where the diff is constant and a row fits into a word: sort and count."""
     fields, diff = row.whole(), parts[0].diffs
-    out = _Output(parts[0], n)
+    out, sorted_bits = _Output(parts[0], n), bits_in_order(parts, row)
     pack_rows([_row_blocks(part) for part in parts], fields, out.words)
     parts.clear()
-    return _sort_and_count(out, row.bits, fields, diff)
+    return _sort_and_count(out, row.bits, fields, diff, sorted_bits)
 
 
-def _sort_and_count(out: _Output, bits: int, fields: Ints, diff: Ints) -> Updates:
+def bits_in_order(parts: list[Updates], row: Fields) -> int:
+    """Return how many of the lowest bits of all rows are in order already: those of the time, or none.
+
+    Rows that arrive in the order of time need only a stable sort by their other lanes.
+    """
+    times = parts[0].times[0]
+    if (
+        len(parts) > 1
+        or len(parts[0].times) > 1
+        or len(times) < MIN_ORDERED_ROWS
+        or not (times[1:] >= times[:-1]).all()
+    ):
+        return 0
+    return int(row.widths[-1])
+
+
+def _sort_and_count(out: _Output, bits: int, fields: Ints, diff: Ints, sorted_bits: int = 0) -> Updates:
     """Sort the words of an output, whose rows all have one diff, and count equal ones."""
-    sort_words(out.words, 0, bits, out.scratch())
+    sort_words(out.words, sorted_bits, bits, out.scratch())
     kept, diffs = _count(out.words, diff)
     return out.unpack(kept, fields, diffs)
 

@@ -244,6 +244,52 @@ def sums_changes(before, step_offsets, step_times, totals):
 
 
 @jit
+def single_sum_changes(keys, offsets, times, diffs, before, out, values, out_times, out_diffs):
+    """Write what `sums_changes_of_batch` writes, for one sum: a few instructions for each row."""
+    step = 1 if diffs.shape[1] > 1 else 0
+    n = ZERO
+    for key in range(offsets.shape[0] - 1):
+        start = n
+        new = before[0, key]
+        last = new  # the greatest value written
+        ascending = True
+        row, end = offsets[key], offsets[key + 1]
+        while row < end:
+            time = times[0, row]
+            old = new
+            new += diffs[0, row * step]
+            row += 1
+            while row < end and times[0, row] <= time:
+                if times[0, row] < time:
+                    return -1
+                new += diffs[0, row * step]
+                row += 1
+            if old == new:
+                continue
+            sign = 1 if old < new else -1
+            lesser, greater = min(old, new), max(old, new)
+            if lesser != 0:
+                ascending = ascending and (n == start or last <= lesser)
+                values[0, n] = last = lesser
+                out_times[0, n] = time
+                out_diffs[0, n] = -sign
+                n += 1
+            if greater != 0:
+                ascending = ascending and (n == start or last <= greater)
+                values[0, n] = last = greater
+                out_times[0, n] = time
+                out_diffs[0, n] = sign
+                n += 1
+        for lane in range(keys.shape[0]):
+            for i in range(start, n):
+                out[lane, i] = keys[lane, key]
+        if not ascending:
+            work, scratch = np.empty((2, n - start), np.int64), np.empty(n - start, np.int64)
+            sort_changes(start, n, work, scratch, values, out_times, out_diffs)
+    return n
+
+
+@jit
 def sums_changes_of_batch(keys, offsets, times, diffs, before, out, values, out_times, out_diffs):
     """Write `sums_changes` of `running_totals` as rows of a batch, without the arrays of either; times must be sorted.
 
@@ -251,6 +297,8 @@ def sums_changes_of_batch(keys, offsets, times, diffs, before, out, values, out_
     of rows, or −1 if the times of a key are not sorted.
     """
     width = before.shape[0]
+    if width == 1:
+        return single_sum_changes(keys, offsets, times, diffs, before, out, values, out_times, out_diffs)
     step = 1 if diffs.shape[1] > 1 else 0
     old, new = np.empty(width, np.int64), np.empty(width, np.int64)
     n = ZERO
@@ -293,7 +341,7 @@ def sums_changes_of_batch(keys, offsets, times, diffs, before, out, values, out_
                     for lane in range(keys.shape[0]):
                         out[lane, i] = keys[lane, key]
                 n = end
-        if n - start > 1 and not (width == 1 and is_ascending(values[0], start, n)):
+        if n - start > 1:
             work, scratch = np.empty((2, n - start), np.int64), np.empty(n - start, np.int64)
             sort_changes(start, n, work, scratch, values, out_times, out_diffs)
     return n

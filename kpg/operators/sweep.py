@@ -112,7 +112,7 @@ class Sweep:
 
 def _sums_in_order(updates: Updates, keys: Ints, offsets: Ints, before: Ints) -> Updates | None:
     """Return the corrections of sums if the times of each key are in order, as in rows without values; else None."""
-    lanes, most = keys.shape[0], 2 * len(updates)
+    lanes, most = keys.shape[0], 2 * len(updates) - int((before == 0).all(axis=0).sum())  # a new key has no old value
     data, times, diffs = allocate_block(lanes + before.shape[0], most), allocate_block(1, most), allocate_block(1, most)
     values = data[lanes:]
     n = sums_changes_of_batch(keys, offsets, updates.times, updates.diffs, before, data, values, times, diffs)

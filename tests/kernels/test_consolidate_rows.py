@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.columns import consolidation as ways
-from kpg.columns import output_buffer
+from kpg.columns import output_buffer, word_order
 from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.updates import Updates, constant, no_updates
 from kpg.kernels.consolidate_rows import (
@@ -256,3 +256,24 @@ def test_gaps_between_lanes_are_closed(lanes, capacity, kept):
     want = flat.reshape(lanes, capacity)[:, :kept].copy()
     close_lane_gaps(flat, lanes, capacity, kept)
     assert (flat[: lanes * kept].reshape(lanes, kept) == want).all()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), min_size=2, max_size=60),
+    st.integers(0, 5),
+    st.booleans(),
+)
+def test_rows_in_the_order_of_time_are_sorted_by_their_other_lanes(pairs, step, in_order):
+    """A stable sort by the data, whether times repeat or not; the usual sort if they are not in order."""
+    moments = [position // (step + 1) if in_order else -position for position in range(len(pairs))]
+    rows = [(pair, (moment,), (3,)) for pair, moment in zip(pairs, moments, strict=True)]
+    updates = Updates(
+        twins.block([row[0] for row in rows], 2), twins.block([row[1] for row in rows], 1), constant((3,))
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ways, "MIN_ORDERED_ROWS", 2)
+        patch.setattr(ways, "INSERTION_SORT_ROWS", 0)
+        patch.setattr(ways, "TABLE_BITS", 0)
+        patch.setattr(word_order, "MIN_RADIX_WORDS", 1)
+        patch.setattr(word_order, "_is_radix_faster", lambda n, bits: True)
+        assert twins.sorted_rows(consolidate(updates)) == twins.consolidate(rows)

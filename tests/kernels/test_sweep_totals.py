@@ -96,12 +96,19 @@ def test_sums_over_times_change_where_the_twin_says(data: st.DataObject, width: 
     news = data.draw(st.lists(update, min_size=1, max_size=12))
     blocks = [twins.block([new[i] for new in news], size) for i, size in ((0, lanes), (1, 1), (2, width))]
     batch = consolidate(Updates(*blocks))
-    got = Sweep(SUMS).correct(batch, 1, ())
+    earlier = data.draw(st.dictionaries(st.integers(0, 2), st.tuples(*[st.integers(-2, 2)] * width), max_size=3))
+    held = Updates(
+        twins.block([(key,) * lanes for key in sorted(earlier)], lanes),
+        constant((0,)),
+        twins.block([earlier[key] for key in sorted(earlier)], width),
+    )
+    start = Frontier.start(1)
+    got = Sweep(SUMS).correct(batch, 1, (Kept(held, 1, Description(start, start, start)),) if earlier else ())
     want = []
     for key in sorted({row[:1] for row, _, _ in twins.sorted_rows(batch)}):
         mine = [(t, d) for row, t, d in twins.sorted_rows(batch) if row[:1] == key]
-        zero = (0,) * width
-        want += [(key + value, t, d) for value, t, d in twins.sums_changes(zero, twins.running_totals(mine, zero))]
+        old = earlier.get(key[0], (0,) * width)
+        want += [(key + value, t, d) for value, t, d in twins.sums_changes(old, twins.running_totals(mine, old))]
     assert twins.sorted_rows(got) == want
 
 
