@@ -10,6 +10,7 @@ into one (`mask` is -1), otherwise a hash table with open addressing: its size i
     expand_ranges    write all pairs (i, j) with j in [low[i], high[i])
     move_columns     write codes made of columns of other codes, at other bits
     bitmap_members   write the codes of a bitmap, in order
+    write_starts     write where each key starts in sorted codes
     decode_column    write the values of one column of codes
 
 Twins: kpg.testing.kernel_twins.code_sets_twin.
@@ -143,6 +144,16 @@ def bitmap_members(table, start, out):
 
 
 @jit
+def write_starts(codes, value_bits, starts):
+    """Write the position of the first code of each key, for sorted codes; keys are the bits above `value_bits`."""
+    at = np.int64(0)
+    for key in range(starts.shape[0]):
+        while at < codes.shape[0] and (codes[at] >> value_bits) < key:
+            at += 1
+        starts[key] = at
+
+
+@jit
 def decode_column(codes, shift, mask, values, out):
     """Write the values of one column of codes; the column holds ids."""
     for i in range(codes.shape[0]):
@@ -158,4 +169,5 @@ def examples() -> Iterator[Example]:
     yield expand_ranges, (COLUMN, COLUMN, COLUMN, COLUMN)
     yield move_columns, (COLUMN, COLUMN, COLUMN, COLUMN, COLUMN)
     yield bitmap_members, (COLUMN, NUMBER, COLUMN)
+    yield write_starts, (COLUMN, NUMBER, COLUMN)
     yield decode_column, (COLUMN, NUMBER, NUMBER, COLUMN, COLUMN)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.columns.updates import Ints
+from kpg.kernels.code_sets import write_starts
 from kpg.seminaive.code_layout import CodeLayout, RowLayout
 
 FEW_CHANGED_ROWS = 64  # up to this many changed rows, the table of starts is adjusted row by row, else rebuilt
@@ -42,7 +43,12 @@ class CodeRun:
         self._projections: dict[tuple[tuple[int, int], ...], Ints] = {}
         key_space = 1 << (self._layout.width - self._value_bits)
         if self._keys and key_space <= min(MAX_ADDRESSED_KEYS, 16 * len(codes) + 1024):
-            self._starts = np.searchsorted(codes, np.arange(key_space + 1) << self._value_bits)
+            self._starts = self._starts_of(key_space + 1)
+
+    def _starts_of(self, keys: int) -> Ints:
+        starts = np.empty(keys, np.int64)
+        write_starts(self.codes, self._value_bits, starts)
+        return starts
 
     def __len__(self) -> int:
         return len(self.codes) - len(self._removed)
@@ -98,7 +104,7 @@ class CodeRun:
         if self._starts is None:
             return
         if len(codes) > FEW_CHANGED_ROWS:
-            self._starts = np.searchsorted(self.codes, np.arange(len(self._starts)) << self._value_bits)
+            self._starts = self._starts_of(len(self._starts))
             return
         for key in (codes >> self._value_bits).tolist():
             self._starts[key + 1 :] += by
@@ -122,6 +128,16 @@ class CodeIndex:
 
     def __len__(self) -> int:
         return sum(map(len, self.runs))
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows, removed ones included."""
+        return sum(len(run.codes) for run in self.runs)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all codes in bytes."""
+        return sum(run.codes.nbytes for run in self.runs)
 
     def add(self, codes: Ints) -> None:
         """Insert rows. Runs less than twice as long as the new one are merged into it."""

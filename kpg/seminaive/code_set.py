@@ -11,13 +11,18 @@ each member, or one bit for each possible code, at most 256 MB.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kpg.columns.memory_budget import reserve
 from kpg.columns.pause_points import at_most_per_pause, pause
 from kpg.columns.updates import Ints
+from kpg.kernels.code_chains import insert_chain_sums
 from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_sums, read_levels, write_levels
+
+if TYPE_CHECKING:
+    from kpg.seminaive.chain_index import ChainIndex
 
 MAX_LEVEL_ARRAY_BITS = 16  # levels of codes up to this width are an array indexed by code
 MAX_BITMAP_BITS = 31  # sets of codes up to this width may be bitmaps: 256 MB
@@ -71,6 +76,28 @@ class CodeSet:
             self._reserve(capacity)
             out = np.empty(capacity, np.int64)
             start, n = insert_sums(left, low, high, right, self._table, self._mask, out, start)
+            self.count += n
+            if n:
+                yield out[:n].copy() if n * 2 < capacity else out[:n]
+
+    def extend_chains(
+        self, left: Ints, keys: Ints, index: ChainIndex, moves: tuple[tuple[int, int], ...], limit: int
+    ) -> Iterator[Ints]:
+        """Insert the sums of left[i] and moved columns of the rows that the index has for keys[i]; yield the new ones.
+
+        A move is a column of the index and its lowest bit in the sum. Only the first `limit` rows of the index count.
+        """
+        capacity = min(at_most_per_pause(PART_CODES), index.matches(keys))
+        sources = np.array([index.layout.shift(column) for column, _ in moves], np.int64)
+        targets = np.array([bit for _, bit in moves], np.int64)
+        masks = np.array([index.layout.masks[column] for column, _ in moves], np.int64)
+        row, link = 0, -1
+        while capacity and row < len(left):
+            pause()
+            self._reserve(capacity)
+            out = np.empty(capacity, np.int64)
+            chains = (index.codes, index.following, index.heads, sources, targets, masks)
+            row, link, n = insert_chain_sums(left, keys, *chains, self._table, self._mask, out, limit, row, link)
             self.count += n
             if n:
                 yield out[:n].copy() if n * 2 < capacity else out[:n]

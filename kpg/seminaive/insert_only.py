@@ -20,6 +20,7 @@ from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints
 from kpg.errors import TooManyRounds
 from kpg.kernels.code_sets import expand_ranges
+from kpg.seminaive.chain_index import ChainIndex
 from kpg.seminaive.code_index import CodeIndex
 from kpg.seminaive.code_layout import CodeLayout
 from kpg.seminaive.partial_solutions import (
@@ -63,7 +64,9 @@ class InsertOnlyFixpoint(StoredRelations):
             for column, term in enumerate(atom.terms)
             if isinstance(term, str)
         }
-        self._orders = [evaluation_orders(self.system.rules, relation) for relation in range(len(self.layouts))]
+        self._orders = [
+            evaluation_orders(self.system.rules, relation, self.system.derived) for relation in range(len(self.layouts))
+        ]
 
     def insert(self, rows: list[Ints | None]) -> list[NewRows]:
         """Insert rows of each relation, int64[arity, n] or None; return the new rows of each derived relation."""
@@ -102,6 +105,9 @@ class InsertOnlyFixpoint(StoredRelations):
             pause()
             current = [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in fresh]
             fresh = [[] for _ in current]
+            for index in self.indexes.values():
+                if isinstance(index, ChainIndex):
+                    index.begin_round()
             for relation, derived in enumerate(current):
                 self._add(relation, derived)
             for relation, derived in enumerate(current):
@@ -154,12 +160,13 @@ class InsertOnlyFixpoint(StoredRelations):
         elif step + 1 == len(order.steps) and isinstance(self.layout(order.head.relation), CodeLayout):
             self._extend(order, literal, solutions, fresh)
         else:
-            for joined in self._join(literal, solutions, needed_variables(order, step + 1)):
+            needed = needed_variables(order, step + 1)
+            for joined in self._join(literal, solutions, needed, literal in order.earlier):
                 self._evaluate(order, step + 1, joined, fresh)
 
     def _probe(
         self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]
-    ) -> tuple[CodeIndex, Ints, dict[str, int]]:
+    ) -> tuple[CodeIndex | ChainIndex, Ints, dict[str, int]]:
         """Return the index that serves an atom, the key of each solution, and the index column of each new variable."""
         name = atom, tuple(solutions.ids), live
         probe = self._probes.get(name)
@@ -192,17 +199,32 @@ class InsertOnlyFixpoint(StoredRelations):
         terms = [(str(term), layout.shift(column)) for column, term in enumerate(order.head.terms)]
         moves = tuple((provides[term], bit) for term, bit in terms if term in provides)
         heads = self._derived[order.head.relation]
+        if isinstance(index, ChainIndex):
+            self.work += index.matches(keys)
+            fresh += heads.extend_chains(left, keys, index, moves, index.limit(atom in order.earlier))
+            return
         index.purge_removed()
         for run, low, high in index.find(keys):
             self.work += int((high - low).sum())
             fresh += heads.extend(left, low, high, run.projection(moves))
 
     def _join(
-        self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]
+        self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str], only_earlier: bool = False
     ) -> Iterator[PartialSolutions]:
-        """Join solutions with an atom; yield the live variables of the results, in parts of bounded size."""
+        """Join solutions with an atom; yield the live variables of the results, in parts of bounded size.
+
+        Of an atom that needs `only_earlier` rows, the rows of the current round may be left out.
+        """
         index, keys, provides = self._probe(atom, solutions, live)
         carried = {name: column for name, column in solutions.ids.items() if name in live}
+        if isinstance(index, ChainIndex):
+            for lefts, rights in index.pairs(keys, index.limit(only_earlier)):
+                pause()
+                self.work += len(lefts)
+                ids = {name: column[lefts] for name, column in carried.items()}
+                ids |= {name: index.layout.ids(index.codes[rights], at) for name, at in provides.items()}
+                yield PartialSolutions(len(lefts), ids)
+            return
         for run, low, high in index.find(keys):
             for part, total in bounded_parts(low, high):
                 pause()

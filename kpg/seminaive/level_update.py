@@ -246,7 +246,7 @@ class LevelUpdate:
         """Add rows to the indexes. Removed rows stay in an index; an index with too many of them is dropped instead."""
         for name in [name for name in self.fixpoint.indexes if name[0] == relation]:
             index = self.fixpoint.indexes[name]
-            if sum(len(run.codes) for run in index.runs) > MAX_INDEX_BLOAT * self.fixpoint.count + 1024:
+            if index.row_count > MAX_INDEX_BLOAT * self.fixpoint.count + 1024:
                 del self.fixpoint.indexes[name]
             else:
                 index.add(added)

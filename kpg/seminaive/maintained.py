@@ -22,6 +22,8 @@ import numpy as np
 
 from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints
+from kpg.seminaive.chain_index import ChainIndex
+from kpg.seminaive.code_index import CodeIndex
 from kpg.seminaive.code_layout import recode
 from kpg.seminaive.code_set import CodeLevels, CodeSet
 from kpg.seminaive.insert_only import InsertOnlyFixpoint
@@ -136,6 +138,7 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
                 self._read[relation].remove(removed[relation])
                 for (of, _, _), index in self.indexes.items():
                     if of == relation:
+                        assert isinstance(index, CodeIndex)  # rows of a relation that rules read may be removed
                         index.remove(removed[relation])
             if len(added[relation]):
                 self._add(relation, added[relation])
@@ -151,6 +154,15 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         if self._rounds_of:  # without the rows of the current round, which the next one joins
             return self._rounds_of[relation]
         return [self.levels[relation].items()[0]]
+
+    def _new_index(self, relation: int, columns: tuple[int, ...], keys: int) -> CodeIndex | ChainIndex:
+        index = InsertOnlyFixpoint._new_index(self, relation, columns, keys)
+        if isinstance(index, ChainIndex):  # the rows of the current round come last
+            index.begin_round(sum(map(len, self._rounds_of[relation][:-1])))
+        return index
+
+    def _only_grows(self, relation: int) -> bool:
+        return relation < self.system.derived and bool(self._rounds_of)
 
     def _identifying_columns(self, atom: RecursionAtom, read: list[int]) -> list[int]:
         return [column for column in range(len(atom.terms)) if column not in read]

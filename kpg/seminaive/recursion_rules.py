@@ -71,11 +71,16 @@ class RuleSystem:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOrder:
-    """The order in which a rule is evaluated from the new rows of one of its atoms, `start`."""
+    """The order in which a rule is evaluated from the new rows of one of its atoms, `start`.
+
+    Derived atoms before `start` in the body need only the rows of earlier rounds (`earlier`): the order that starts
+    with them joins their new rows with all rows.
+    """
 
     head: RecursionAtom
     start: RecursionAtom
     steps: tuple[Literal, ...]
+    earlier: frozenset[RecursionAtom]
 
 
 def rule(head: RecursionAtom, body: tuple[Literal, ...]) -> RecursionRule:
@@ -115,14 +120,24 @@ def atoms_of(rule: RecursionRule) -> list[RecursionAtom]:
     return atoms
 
 
-def evaluation_orders(rules: tuple[RecursionRule, ...], relation: int) -> list[EvaluationOrder]:
-    """Return one evaluation order for each atom of the relation in each body."""
+def evaluation_orders(rules: tuple[RecursionRule, ...], relation: int, derived: int) -> list[EvaluationOrder]:
+    """Return one evaluation order for each atom of the relation in each body; the first `derived` are derived."""
     return [
-        EvaluationOrder(rule.head, literal, ordered(without(rule.body, position), variables(literal), bound_terms))
+        EvaluationOrder(
+            rule.head,
+            literal,
+            ordered(without(rule.body, position), variables(literal), bound_terms),
+            derived_atoms_of(rule.body[:position], derived) if relation < derived else frozenset(),
+        )
         for rule in rules
         for position, literal in enumerate(rule.body)
         if isinstance(literal, RecursionAtom) and literal.relation == relation
     ]
+
+
+def derived_atoms_of(body: tuple[Literal, ...], derived: int) -> frozenset[RecursionAtom]:
+    """Return the atoms of derived relations."""
+    return frozenset(literal for literal in body if isinstance(literal, RecursionAtom) and literal.relation < derived)
 
 
 def without(body: tuple[Literal, ...], position: int) -> tuple[Literal, ...]:

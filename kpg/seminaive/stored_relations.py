@@ -17,6 +17,7 @@ from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints
 from kpg.errors import Overflow
 from kpg.kernels.code_sets import decode_column
+from kpg.seminaive.chain_index import ChainIndex
 from kpg.seminaive.code_index import CodeIndex
 from kpg.seminaive.code_layout import HALF_BITS, CodeLayout, RowLayout, TupleIds, layout_of, recode
 from kpg.seminaive.code_log import CodeLog
@@ -46,7 +47,7 @@ class StoredRelations:
     bits: list[int] = field(init=False)  # of the ids of each domain
     tuples: TupleIds = field(default_factory=TupleIds)
     layouts: list[RowLayout] = field(init=False)
-    indexes: dict[tuple[int, tuple[int, ...], int], CodeIndex] = field(default_factory=dict)
+    indexes: dict[tuple[int, tuple[int, ...], int], CodeIndex | ChainIndex] = field(default_factory=dict)
     _derived: list[CodeSet] = field(init=False)
     _read: list[CodeLog] = field(init=False)
 
@@ -80,7 +81,7 @@ class StoredRelations:
 
     def nbytes(self) -> int:
         """Return the size of all sets, logs, indexes and tuples in bytes."""
-        indexes = sum(run.codes.nbytes for index in self.indexes.values() for run in index.runs)
+        indexes = sum(index.nbytes for index in self.indexes.values())
         read = sum(log.nbytes for log in self._read)
         return indexes + read + self.tuples.nbytes + sum(codes.nbytes for codes in self._derived)
 
@@ -180,15 +181,27 @@ class StoredRelations:
             if of == relation:
                 index.add(codes)
 
-    def _index(self, relation: int, columns: tuple[int, ...], keys: int) -> CodeIndex:
+    def _index(self, relation: int, columns: tuple[int, ...], keys: int) -> CodeIndex | ChainIndex:
         """Return the index of a relation by some columns; build it on first use."""
         name = relation, columns, keys
         if name not in self.indexes:
-            index = self.indexes[name] = CodeIndex(self.layouts[relation], columns, keys)
+            index = self.indexes[name] = self._new_index(relation, columns, keys)
             parts = self._codes(relation)
             if parts:
                 index.add(np.concatenate(parts))
         return self.indexes[name]
+
+    def _new_index(self, relation: int, columns: tuple[int, ...], keys: int) -> CodeIndex | ChainIndex:
+        """Return an empty index. Derived relations grow in each round, and have chains where these can hold them."""
+        layout = self.layouts[relation]
+        if self._only_grows(relation) and ChainIndex.can_index(layout, columns, keys):
+            assert isinstance(layout, CodeLayout)
+            return ChainIndex(layout, columns)
+        return CodeIndex(layout, columns, keys)
+
+    def _only_grows(self, relation: int) -> bool:
+        """Return whether rows are added to a relation in each round, and none is removed."""
+        return relation < self.system.derived
 
     def _codes(self, relation: int) -> list[Ints]:
         """Return the codes of all rows of a relation, in parts."""

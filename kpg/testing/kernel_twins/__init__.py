@@ -6,6 +6,7 @@ these and the columns that kernels read. Tests compare the two on generated inpu
 """
 
 from kpg.testing.kernel_twins.advance_times_twin import advance_times, minimal_times, split_times
+from kpg.testing.kernel_twins.code_chains_twin import expand_chains, insert_chain_sums, link_codes
 from kpg.testing.kernel_twins.code_sets_twin import expand_ranges, insert_codes, insert_sums, move_columns
 from kpg.testing.kernel_twins.consolidate_rows_twin import consolidate
 from kpg.testing.kernel_twins.evaluate_output_twin import (
@@ -64,6 +65,7 @@ __all__ = [
     "count_tied_rows",
     "divide_wide",
     "evaluate_output",
+    "expand_chains",
     "expand_ranges",
     "extend_tuples",
     "ExtenderRows",
@@ -72,6 +74,7 @@ __all__ = [
     "first",
     "gather_rows",
     "group_offsets",
+    "insert_chain_sums",
     "insert_codes",
     "insert_sums",
     "key_history",
@@ -79,6 +82,7 @@ __all__ = [
     "is_increasing",
     "lane_bounds",
     "least_keys",
+    "link_codes",
     "locate_keys",
     "match_rows",
     "merge_runs",
