@@ -87,7 +87,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--pg-users", type=Path, metavar="FILE", default=missing,
         help="users of --pg: lines of `user NAME PASSWORD` (default: tokens)",
     )  # fmt: skip
-    limits = parser.add_argument_group("limits of each session (a request beyond a limit is refused with the reason; 64M and 8G are BYTES, too)")
+    limits = parser.add_argument_group(
+        "limits of each session", "A request beyond a limit is refused with the reason. BYTES may have a unit: 64M, 8G."
+    )
     for name, metavar, description in LIMITS:
         kind = byte_count if metavar == "BYTES" else positive
         limits.add_argument(f"--max-{name}", type=kind, metavar=metavar, default=missing, help=description)
