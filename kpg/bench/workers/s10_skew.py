@@ -13,16 +13,16 @@ from kpg.bench.measure import wall_stopwatch
 from kpg.bench.run import Reference, Run
 from kpg.bench.warm_workers import warm_database
 from kpg.bench.workers import worker_shares
-from kpg.bench.workers.s01_scaling import WORKERS, ScalingCase, call_workers, complete
+from kpg.bench.workers.s01_scaling import WORKERS, ScalingCase, Sizes, call_workers, complete
 from kpg.bench.workers.work_counting import CountingStopwatch
 
 REPEATS = 3
 MAX_RATIO = 1.1
 
 
-def cases(run: Run) -> list[ScalingCase]:
+def cases(size: Sizes) -> list[ScalingCase]:
     """Return a count, a join with a relation of one row a key, and a join of two relations with the same hot key."""
-    rows, keys, pairs = run.size(4_000_000), run.size(1_000_000), run.size(400_000)
+    rows, keys, pairs = size(4_000_000), size(1_000_000), size(400_000)
     hot = max(1, round(rows**0.5))  # hot × hot pairs of one key; the other keys have about as many together
     skewed = {"r": (worker_shares.share_of_skewed, {"rows": rows, "distinct": keys, "hot": rows // 2, "value": "v"})}
     dimension = {"s": (worker_shares.share_of_side, {"rows": keys, "seed": 2, "value": "w"})}
@@ -50,7 +50,7 @@ def run(run: Run) -> None:
     """Measure each query on one worker and on two."""
     with kpg.open() as alone, kpg.open(workers=WORKERS) as together:
         call_workers(together, worker_shares.load_worker_kernels)
-        for case in cases(run):
+        for case in cases(run.size):
             one, two = wall_stopwatch(f"{case.name}, one"), wall_stopwatch(f"{case.name}, two")
             for _ in range(run.fixed_rounds(REPEATS)):
                 rows = complete(case, alone, True, one)

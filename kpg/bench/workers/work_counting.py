@@ -160,7 +160,7 @@ def case_work(name: str) -> Callable[[Run, int], Works]:
     """Return a function that counts one case of S1, each worker making its share."""
 
     def works(run: Run, workers: int) -> Works:
-        case = next(case for case in s01_scaling.cases(run) if case.name == name)
+        case = next(case for case in s01_scaling.cases(run.size) if case.name == name)
         with warm_database(workers) as db:
             for _ in range(run.fixed_rounds(REPEATS)):
                 stopwatch = CountingStopwatch(db)
