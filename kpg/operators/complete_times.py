@@ -10,17 +10,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.consolidation import consolidate
 from kpg.columns.updates import Updates, concatenate, constant, no_updates
+from kpg.dataflow.channel import Pact
 from kpg.dataflow.direct_run import MAX_DIRECT_ROWS
+from kpg.dataflow.graph import Stream
 from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.operators.payload import updates_of
 from kpg.operators.sealed_input import push
 from kpg.trace.batcher import Batcher
+
+
+class CompleteInput(NamedTuple):
+    """An input of such an operator: a stream, how its rows arrive, and the batcher in which they wait."""
+
+    stream: Stream
+    pact: Pact
+    batcher: Batcher
 
 
 class CompleteTimes(Operator):
@@ -28,9 +39,9 @@ class CompleteTimes(Operator):
 
     waits_for_frontier = True
 
-    def __init__(self, name: str, lanes: Sequence[int]) -> None:
+    def __init__(self, name: str, batchers: Sequence[Batcher]) -> None:
         super().__init__(name)
-        self.batchers = [Batcher(width, 1) for width in lanes]
+        self.batchers = list(batchers)
 
     @abstractmethod
     def process(self, time: int, parts: list[Updates]) -> None:

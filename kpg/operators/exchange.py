@@ -78,6 +78,33 @@ def whole_updates(payload: Payload) -> Updates:
     return concatenate(updates_of(payload))
 
 
+def send_to(schema: Schema, worker: int | None, own: int) -> Split:
+    """Return a function by which worker `own` sends a payload to one worker; to each of them if `worker` is None."""
+    can_pack = not schema.symbolic_lanes() and worker != own
+
+    def split(payload: Payload, peers: int) -> list[Payload | None]:
+        parts = [updates for updates in updates_of(payload) if len(updates)]
+        if not parts:
+            return [None] * peers
+        updates = parts[0] if len(parts) == 1 else consolidate(concatenate(parts))
+        packed = pack_updates(updates) if can_pack and len(updates) >= MIN_PACKED_UPDATES else None
+        whole = [updates if packed is None or peer == own else packed for peer in range(peers)]
+        return [part if worker in (peer, None) else None for peer, part in enumerate(whole)]
+
+    return split
+
+
+def sender_of(lanes: tuple[int, ...], schema: Schema, symbols: Symbols, peers: int) -> Callable[[Updates], int]:
+    """Return a function that tells whose rows some updates are, if rows are placed by some lanes."""
+    symbolic = tuple(schema.lane_types()[lane].is_symbolic for lane in lanes)
+
+    def sender(updates: Updates) -> int:
+        key = np.ascontiguousarray(updates.data[list(lanes), :1])
+        return int(owners_of(key, symbolic, symbols, peers).owner[0])
+
+    return sender
+
+
 def partition_by(
     updates: Updates, keys: Ints, symbolic: tuple[bool, ...], symbols: Symbols, peers: int, can_pack: bool
 ) -> list[Updates | None]:

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kpg.columns.updates import Updates, constant
-from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
-from kpg.operators.complete_times import CompleteTimes
+from kpg.operators.complete_times import CompleteInput, CompleteTimes
 from kpg.operators.maintain_least_values import graph_change
 from kpg.seminaive.maintained_components import MaintainedComponents
+from kpg.trace.batcher import Batcher
 
 
 class MaintainComponents(CompleteTimes):
     """Keep a graph and its components."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"components of {name}", (2,))
+    def __init__(self, name: str, batcher: Batcher) -> None:
+        super().__init__(f"components of {name}", [batcher])
         self.components = MaintainedComponents()
 
     def process(self, time: int, parts: list[Updates]) -> None:
@@ -38,6 +38,6 @@ class MaintainComponents(CompleteTimes):
         self.components = MaintainedComponents()
 
 
-def maintain_components(dataflow: Dataflow, name: str, edges: Stream) -> Stream:
+def maintain_components(dataflow: Dataflow, name: str, edges: CompleteInput) -> Stream:
     """Add the operator. Return the stream of components."""
-    return dataflow.add(MaintainComponents(name), [(edges, LocalPact())], depth=1)
+    return dataflow.add(MaintainComponents(name, edges.batcher), [(edges.stream, edges.pact)], depth=1)

@@ -16,21 +16,20 @@ import numpy as np
 from kpg.columns.expression_origin import Failure
 from kpg.columns.schema import INT64, Schema, Type
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.dataflow.channel import LocalPact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.errors import Overflow
-from kpg.operators.complete_times import CompleteTimes
+from kpg.operators.complete_times import CompleteInput, CompleteTimes
 from kpg.operators.error_rows import ErrorRows
 from kpg.seminaive.graph_lists import GraphChange
 from kpg.seminaive.least_values import LeastValues, LeastValueSpec
+from kpg.trace.batcher import Batcher
 
 
 class MaintainLeastValues(CompleteTimes):
     """Keep a graph and its least values."""
 
-    def __init__(self, spec: LeastValueSpec, node: Type, failures: ErrorRows) -> None:
-        lanes = (1 + spec.has_values, 2 + spec.weighted)
-        super().__init__(f"least values of {spec.name}", lanes[1:] if spec.own_starts else lanes)
+    def __init__(self, spec: LeastValueSpec, batchers: list[Batcher], node: Type, failures: ErrorRows) -> None:
+        super().__init__(f"least values of {spec.name}", batchers)
         self.spec = spec
         self.node_schema = Schema.of({"node": node})
         self.failures = failures
@@ -88,9 +87,9 @@ NO_CHANGE = GraphChange(np.empty((2, 0), np.int64), np.empty(0, np.int64))
 
 
 def maintain_least_values(
-    dataflow: Dataflow, spec: LeastValueSpec, inputs: list[Stream], node: Type, failures: ErrorRows
+    dataflow: Dataflow, spec: LeastValueSpec, inputs: list[CompleteInput], node: Type, failures: ErrorRows
 ) -> tuple[Stream, Stream]:
     """Add the operator, which reads starts and edges. Return the streams of its values and of its errors."""
-    operator = MaintainLeastValues(spec, node, failures)
-    dataflow.add(operator, [(stream, LocalPact()) for stream in inputs], depth=1, ports=2)
+    operator = MaintainLeastValues(spec, [each.batcher for each in inputs], node, failures)
+    dataflow.add(operator, [(each.stream, each.pact) for each in inputs], depth=1, ports=2)
     return Stream(((operator, 0),), 1), Stream(((operator, 1),), 1)

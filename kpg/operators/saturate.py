@@ -16,7 +16,7 @@ import numpy as np
 
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, constant
-from kpg.dataflow.channel import LocalPact
+from kpg.dataflow.channel import Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.errors import InsertOnly
 from kpg.operators.complete_times import CompleteTimes
@@ -24,13 +24,14 @@ from kpg.seminaive.insert_only import InsertOnlyFixpoint
 from kpg.seminaive.maintained import MaintainedFixpoint, RowChange
 from kpg.seminaive.recursion_rules import RuleSystem
 from kpg.seminaive.stored_relations import NewRows
+from kpg.trace.batcher import Batcher
 
 
 class Saturate(CompleteTimes):
     """Maintain the least relations that some rules derive."""
 
     def __init__(self, system: RuleSystem, schemas: list[Schema]) -> None:
-        super().__init__(f"saturate {system.name}", system.arities)
+        super().__init__(f"saturate {system.name}", [Batcher(arity, 1) for arity in system.arities])
         self.system = system
         self.schemas = schemas  # of each relation
         self.fixpoint = InsertOnlyFixpoint(system) if system.insert_only else MaintainedFixpoint(system)
@@ -83,8 +84,10 @@ def row_change(updates: Updates) -> RowChange | None:
 INSERT_ONLY_HINT = "Run the program without insert-only if rows must be removable."
 
 
-def saturate(dataflow: Dataflow, system: RuleSystem, streams: list[Stream], schemas: list[Schema]) -> list[Stream]:
+def saturate(
+    dataflow: Dataflow, system: RuleSystem, inputs: list[tuple[Stream, Pact]], schemas: list[Schema]
+) -> list[Stream]:
     """Add a recursion. Return the streams of its derived relations."""
     operator = Saturate(system, schemas)
-    dataflow.add(operator, [(stream, LocalPact()) for stream in streams], depth=1, ports=system.derived)
+    dataflow.add(operator, inputs, depth=1, ports=system.derived)
     return [Stream(((operator, port),), 1) for port in range(system.derived)]

@@ -1,7 +1,7 @@
 """Render loops that compute the strongly connected components of a graph as one operator.
 
 The author of such a loop names the edges when the result leaves it (`LeaveNode.graph`): two nested loops are too many
-shapes to recognise. The operator needs all edges, and times of one coordinate.
+shapes to recognise. The operator needs all edges, so one of several workers runs it, and times of one coordinate.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 def why_components_loop(renderer: Renderer, leave: nodes.LeaveNode) -> str | None:
     """Return why the components cannot be one operator here; None if they can."""
-    if not renderer.is_alone:
-        return "it runs on several workers"
     if renderer.context.depth != 1:
         return "times have several coordinates"
     if leave.loop.surrounding() or leave.loops:
@@ -39,6 +37,6 @@ def render_components(renderer: Renderer, leave: nodes.LeaveNode) -> Rendered:
     if lanes != tuple(range(rendered.schema.width)):
         ends = Schema.of({"src": node, "dst": node})
         edges = renderer.add_stages(rendered, [linear.PickStage(lanes)], "edges", ends)
-    stream = maintain_components(renderer.dataflow, leave.loop.name, edges.stream)
+    stream = maintain_components(renderer.dataflow, leave.loop.name, renderer.gather([edges]))
     components = Rendered(stream, Schema.of({"node": node, "component": node}), None)
     return renderer.reorder(components, leave.schema)

@@ -32,6 +32,7 @@ from kpg.plan.plan_values import (
     write_origin,
     write_schema,
 )
+from kpg.plan.rule_documents import read_system, write_system
 
 # The kind of each node in a document. These are names on the wire: they do not follow the names of classes.
 KINDS: Final[dict[str, type[nodes.PlanNode]]] = {
@@ -58,6 +59,7 @@ KINDS: Final[dict[str, type[nodes.PlanNode]]] = {
     "Extend": nodes.ExtendNode,
     "Choice": nodes.ChosenRowsNode,
     "Number": nodes.NumberedRowsNode,
+    "Saturated": nodes.SaturatedNode,
 }
 KIND_NAMES: Final = {node: kind for kind, node in KINDS.items()}
 
@@ -90,6 +92,7 @@ class PlanWriter:
         self.reference_of = reference_of
         self.numbers: dict[nodes.PlanNode, int] = {}
         self.loops: dict[nodes.Loop, int] = {}
+        self.saturations: dict[nodes.SaturationSpec, int] = {}
         self.written: list[dict[str, Any]] = []
 
     def document(self, root: nodes.PlanNode) -> dict[str, Any]:
@@ -106,6 +109,7 @@ class PlanWriter:
         return {
             "nodes": self.written,
             "loops": [self._loop(loop) for loop in self.loops],
+            "saturations": [self._saturation(saturation) for saturation in self.saturations],
             "root": self.numbers[root],
         }
 
@@ -144,6 +148,10 @@ class PlanWriter:
             ],
         }
 
+    def _saturation(self, saturation: nodes.SaturationSpec) -> dict[str, Any]:
+        inputs = [self.numbers[node] for node in saturation.inputs]
+        return {"system": write_system(saturation.system), "inputs": inputs, "names": list(saturation.names)}
+
     def _value(self, value: Any) -> Any:
         match value:
             case None | bool() | int() | str():
@@ -160,6 +168,8 @@ class PlanWriter:
                 return {"expression": write_expression(value)}
             case ExpressionOrigin():
                 return {"origin": write_origin(value)}
+            case nodes.SaturationSpec():  # several nodes may refer to one
+                return {"saturation": self.saturations.setdefault(value, len(self.saturations))}
             case nodes.ReductionSpec():
                 return {"reduction": {field.name: self._value(getattr(value, field.name)) for field in fields(value)}}
             case nodes.ExtenderSpec():
@@ -211,6 +221,7 @@ class PlanReader:
             for loop in document["loops"]
         ]
         self.nodes: list[nodes.PlanNode] = []
+        self.saturations: dict[int, nodes.SaturationSpec] = {}
 
     def root(self) -> nodes.PlanNode:
         """Return the root node of the plan."""
@@ -239,6 +250,15 @@ class PlanReader:
         node: nodes.PlanNode = kind(**values)
         return node
 
+    def _saturation(self, number: int) -> nodes.SaturationSpec:
+        """Return a recursion; its inputs are there when the first node that refers to it is read."""
+        if number not in self.saturations:
+            written = self.document["saturations"][number]
+            inputs = tuple(self.nodes[node] for node in written["inputs"])
+            system, names = read_system(written["system"]), tuple(map(str, written["names"]))
+            self.saturations[number] = nodes.SaturationSpec(system, inputs, names)
+        return self.saturations[number]
+
     def _value(self, value: Any) -> Any:
         if isinstance(value, list):
             return tuple(self._value(item) for item in value)
@@ -258,6 +278,8 @@ class PlanReader:
                 return read_expression(inner)
             case "origin":
                 return read_origin(inner)
+            case "saturation":
+                return self._saturation(int(inner))
             case "reduction":
                 return nodes.ReductionSpec(**{name: self._value(item) for name, item in inner.items()})
             case "extender":

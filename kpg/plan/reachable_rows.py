@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from kpg.dataflow.graph import Stream
 from kpg.operators import linear
 from kpg.operators.maintain_least_values import maintain_least_values
 from kpg.plan import nodes
@@ -56,7 +55,7 @@ def step_of_rule(rule: RecursionRule, system: RuleSystem) -> RuleStep | None:
     return RuleStep(edges.relation, edges.terms.index(source), edges.terms.index(target))
 
 
-def render_reachable(renderer: Renderer, saturation: nodes.SaturationSpec, parts: list[Rendered]) -> Stream | None:
+def render_reachable(renderer: Renderer, saturation: nodes.SaturationSpec, parts: list[Rendered]) -> Rendered | None:
     """Render rules of reachable values; return None if the rules are others."""
     steps = steps_of(saturation.system)
     if not steps:
@@ -67,8 +66,8 @@ def render_reachable(renderer: Renderer, saturation: nodes.SaturationSpec, parts
         part, lanes = parts[step.relation], (step.source, step.target)
         stages = [] if lanes == tuple(range(part.schema.width)) else [linear.PickStage(lanes)]
         names = [part.schema.names[lane] for lane in lanes]
-        edges.append(renderer.add_stages(part, stages, "edges", part.schema.select(names)).stream)
-    inputs = [parts[0].stream, edges[0].concat(*edges[1:])]
-    node = saturation.inputs[0].schema.types[0]
-    values, _ = maintain_least_values(renderer.dataflow, spec, inputs, node, renderer.context.failures)
-    return values
+        edges.append(renderer.add_stages(part, stages, "edges", part.schema.select(names)))
+    inputs = [renderer.gather(parts[:1]), renderer.gather(edges)]
+    schema = saturation.inputs[0].schema
+    values, _ = maintain_least_values(renderer.dataflow, spec, inputs, schema.types[0], renderer.context.failures)
+    return Rendered(values, schema, None)

@@ -14,9 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from kpg.columns.schema import Schema
-from kpg.dataflow.graph import Dataflow, Stream
+from kpg.dataflow.graph import Dataflow
 from kpg.operators import iterate
-from kpg.operators.saturate import saturate
 from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
@@ -31,9 +30,9 @@ from kpg.plan.loop_errors import collect_errors, masks_of
 from kpg.plan.loops import close_variable, render_variable
 from kpg.plan.node_traversal import count_uses
 from kpg.plan.placement import common_placement
-from kpg.plan.reachable_rows import render_reachable
 from kpg.plan.reductions import render_reduction
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
+from kpg.plan.saturations import render_saturation
 from kpg.plan.scopes import Scopes
 from kpg.plan.streams import Streams
 
@@ -51,7 +50,7 @@ class Renderer(Streams):
         self.streams: list[Any] = []  # inputs that keep no rows
         self._collections: dict[nodes.PlanNode, Rendered] = {}
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
-        self._saturations: dict[nodes.SaturationSpec, list[Stream]] = {}
+        self._saturations: dict[nodes.SaturationSpec, list[Rendered]] = {}
         self._least_values: dict[nodes.LeaveNode, LeastValueLoop | None] = {}
         self._component_operators: dict[nodes.LeaveNode, bool] = {}
         self._open: list[tuple[nodes.VariableNode, iterate.Feedback]] = []
@@ -242,17 +241,8 @@ class Renderer(Streams):
         """Return one relation of a recursion; a single operator derives all of its relations."""
         derived = self._saturations.get(node.saturation)
         if derived is None:
-            inputs = node.saturation.inputs
-            parts = [self.reorder(self.collection(inner), inner.schema) for inner in inputs]
-            schemas, streams = [inner.schema for inner in inputs], [part.stream for part in parts]
-            reachable = render_reachable(self, node.saturation, parts)
-            if reachable is not None:
-                derived = [reachable]
-            else:
-                derived = saturate(self.dataflow, node.saturation.system, streams, schemas)
-            self.dataflow.operators[-1].relations = node.saturation.names
-            self._saturations[node.saturation] = derived
-        return Rendered(derived[node.relation], node.schema, None)
+            derived = self._saturations[node.saturation] = render_saturation(self, node.saturation)
+        return replace(derived[node.relation], schema=node.schema)
 
     def _stream_of(self, arrangement: RenderedArrangement) -> Rendered:
         """Return the batches of an arrangement as a stream."""

@@ -15,14 +15,17 @@ from kpg.dataflow.channel import BroadcastPact, ExchangePact, LocalPact, Pact
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.operators import linear
 from kpg.operators.arrange import Arranged, Insert, Publisher, arrange
+from kpg.operators.complete_times import CompleteInput
 from kpg.operators.consolidate import Consolidate
-from kpg.operators.exchange import split_by_key, split_by_lanes, whole_updates
+from kpg.operators.exchange import send_to, sender_of, split_by_key, split_by_lanes, whole_updates
 from kpg.operators.half_join import Floor
 from kpg.operators.import_arrangement import import_arrangement
 from kpg.operators.routed_filter import routed_filter
+from kpg.operators.worker_loads import WorkerLoads
 from kpg.plan import nodes
-from kpg.plan.placement import Placed, after_stages
+from kpg.plan.placement import Placed, after_stages, common_placement
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
+from kpg.trace.batcher import Batcher
 from kpg.trace.handle import TraceHandle
 from kpg.trace.spine import Spine
 
@@ -44,6 +47,11 @@ class Streams:
     def is_alone(self) -> bool:
         """Whether this worker has all rows."""
         return self.dataflow.worker.peers == 1
+
+    @property
+    def home_worker(self) -> int:
+        """The worker of what only one worker does in this dataflow; that of other dataflows may be another."""
+        return self.dataflow.id % self.dataflow.worker.peers
 
     # Streams
 
@@ -107,6 +115,22 @@ class Streams:
         stream = self.dataflow.add(operator, [(rendered.stream, pact)], depth=rendered.stream.depth)
         return replace(rendered, stream=stream, consolidated=False, placed=placed)
 
+    def to_worker(self, schema: Schema, worker: int | None) -> Pact:
+        """Return the pact that sends all rows to one worker; to each of them if it is None."""
+        if self.dataflow.worker.peers == 1:
+            return LocalPact()
+        return ExchangePact(send_to(schema, worker, self.dataflow.worker.index), schema.symbolic_lanes())
+
+    def gather(self, parts: Sequence[Rendered]) -> CompleteInput:
+        """Return the rows of some streams as an input of an operator that runs on one worker, and reads multisets."""
+        stream, schema = parts[0].stream.concat(*[part.stream for part in parts[1:]]), parts[0].schema
+        placed, peers = common_placement(part.placed for part in parts), self.dataflow.worker.peers
+        pact, batcher = self.to_worker(schema, self.home_worker), Batcher(schema.width, stream.depth)
+        if placed and peers > 1:
+            owner_of = sender_of(placed, schema, self.context.symbols, peers)
+            batcher = WorkerLoads(schema.width, stream.depth, owner_of)
+        return CompleteInput(stream, pact, batcher)
+
     def to_one_worker(self, schema: Schema) -> Pact:
         """Return the pact that sends all rows to the worker of the empty key."""
         return self._by_key(schema, 0)
@@ -126,6 +150,12 @@ class Streams:
         if self.dataflow.worker.peers == 1:
             return LocalPact()
         return ExchangePact(split_by_lanes(lanes, constants, types, self.context.symbols), schema.symbolic_lanes())
+
+    def by_lane(self, rendered: Rendered, lane: int) -> Pact:
+        """Return the pact that sends each row to the worker that owns its value in a lane."""
+        if rendered.placed == (lane,):
+            return LocalPact()
+        return self.by_lanes(rendered.schema, (lane,), (0,), (rendered.schema.lane_types()[lane],))
 
     # Arrangements
 

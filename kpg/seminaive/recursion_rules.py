@@ -68,6 +68,11 @@ class RuleSystem:
     held: SymbolHold | None = field(default=None, compare=False)  # keeps the symbols that occur in rules alive
     copies: tuple[int, ...] = ()
 
+    @property
+    def has_symbols(self) -> bool:
+        """Whether a rule contains a symbol of the db as a constant."""
+        return self.held is not None and len(self.held.ids) > 0
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOrder:

@@ -73,7 +73,7 @@ def test_wcc_follows_edges(epochs, index):
 
 
 def evaluate_components(patch: pytest.MonkeyPatch, evaluator: str) -> None:
-    """Let components be one operator, or the two loops that several workers run."""
+    """Let components be one operator, or the two loops that run inside other loops."""
     if evaluator == "loop":
         patch.setattr(render, "why_components_loop", lambda renderer, leave: "the test wants a loop")
 

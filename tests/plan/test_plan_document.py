@@ -18,6 +18,7 @@ from kpg.api.changes import EachChange
 from kpg.columns.schema import Schema
 from kpg.errors import BadPlan, ProtocolError
 from kpg.plan import plan_document, plan_values
+from kpg.plan.nodes import SaturatedNode
 from kpg.query.datalog import parse
 from kpg.query.ir.compile import compile
 from kpg.query.lower.lower_program import LoweredProgram
@@ -88,6 +89,15 @@ def generations(edges: kpg.Input, joins: str) -> kpg.Collection:
     return LoweredProgram(edges.db, program, joins=joins, inputs={"e": edges}).collections["s"]
 
 
+def recursion(edges: kpg.Input) -> kpg.Collection:
+    """A recursion of two relations as one operator."""
+    declared = ".decl e(src: number, dst: number) input\n.decl p(x: number, y: number)\n.decl q(x: number)\n.output q\n"
+    rules = "p(x, y) :- e(x, y). p(x, z) :- p(x, y), !e(z, y), e(y, z), x != z. q(x) :- p(x, 2). p(x, x) :- q(x)."
+    collections = LoweredProgram(edges.db, compile(parse(declared + rules)), inputs={"e": edges}).collections
+    assert isinstance(collections["q"].node, SaturatedNode)
+    return collections["q"].join(collections["p"], on="x")
+
+
 PROGRAMS = {
     "linear": lambda e: e.filter((col("src") > 0) & ~(col("dst") == 2)).select(a=col("src") * 2 - 1, b=col("dst")),
     "text": lambda e: e.select(t=col("src").cast(str).str.concat("-", col("dst").cast(str))).filter(
@@ -113,6 +123,7 @@ PROGRAMS = {
     "arranged": lambda e: e.arrange("dst").join(e, on={"dst": "src"}),
     "reach": reach,
     "mutual": even_and_odd,
+    "recursion": lambda edges: recursion(edges),
     "delta": lambda edges: generations(edges, "delta"),
     "hector": lambda edges: generations(edges, "hector"),
 }

@@ -142,19 +142,20 @@ class LoweredProgram:
     def _add_recursion_operator(self, stratum: Stratum) -> bool:
         """Add one operator for a recursion if its rules allow it; return whether they do.
 
-        Only for one worker and times of one coordinate: otherwise the recursion is a loop.
+        Only for times of one coordinate: otherwise the recursion is a loop.
         """
         from kpg.api.collection import Collection
 
-        is_single = self.db.is_single_worker and self.db.config.coordinates == 1
         insert_only = self.insert_only and saturation_obstacle(self.program, stratum) is None
-        if not is_single or not (insert_only or maintenance_obstacle(self.program, stratum) is None):
+        if self.db.config.coordinates > 1 or not (insert_only or maintenance_obstacle(self.program, stratum) is None):
             return False
         rules = recursive_rules(self.program, stratum)
         every = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms(rule.body))
         read = [name for name in every if name not in stratum.relations]
         limit = self.max_rounds or self.db.config.max_rounds
         system = system_of(self.program, stratum, read, self.db.symbols, self._name(stratum), limit)
+        if not self.db.is_single_worker and system.has_symbols:
+            return False  # workers number symbols differently
         if not insert_only:
             size = sum(self.inputs[name].size for name in read if name in self.inputs)
             if size > SEEDED_READ_ROWS and is_seeded(self.program, stratum):

@@ -73,8 +73,8 @@ def rule_of(db: Database, node: BoundRecursion, estimates: RowEstimates) -> Line
 
 
 def _rule_of(db: Database, node: BoundRecursion, estimates: RowEstimates) -> LinearRule:
-    if not db.is_single_worker or db.config.coordinates != 1:
-        raise NoRule("there are several workers, or clocks")
+    if db.config.coordinates != 1:
+        raise NoRule("there are several clocks")
     if len(node.definitions) != 1 or node.definitions[0].kind != "union":
         raise NoRule("it is not a single relation by UNION")
     if node.limit is not None:
