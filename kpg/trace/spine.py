@@ -249,8 +249,11 @@ class Spine:
     def _should_wait(self, batch: Batch) -> bool:
         """Return whether a large batch is better merged with the next insert.
 
-        Its retractions cannot cancel before the since has passed it, so its rows would be read twice.
+        Its retractions cannot cancel before the since has passed it, so its rows would be read twice. A load
+        that another thread sorts, such as that of a checkpoint, is merged when it is sorted.
         """
+        if is_unsorted(batch) and batch.sorted_elsewhere:
+            return True
         if len(self._pending) > 1 or not self.policy.is_worth_computing_since(len(batch), len(self._handles)):
             return False
         if self.policy.completes_merges or self.depth > 1 or not batch.upper:

@@ -14,6 +14,7 @@ from kpg.columns.consolidation import consolidate_all
 from kpg.columns.updates import Updates, constant
 from kpg.trace import batcher as batchers
 from kpg.trace import unsorted_batch
+from kpg.trace.batch import Batch
 from kpg.trace.batcher import Batcher
 from kpg.trace.description import Description
 from kpg.trace.handle import TraceHandle
@@ -101,6 +102,28 @@ def test_idle_work_sorts_a_load():
         while spine.exert(1_000_000):
             pass
         assert load.is_sorted and spine.rows == 200_000
+
+
+def test_a_load_that_another_thread_sorts_is_merged_afterwards():
+    spine = Spine(key_lanes=1, lanes=1, depth=1)
+    with TraceHandle(spine, "reader", START) as handle:
+        load = large_load()
+        parts = load.begin_sort_elsewhere()
+        spine.insert(load)
+        for time in range(1, 200):
+            now, then = Frontier.at((time,)), Frontier.at((time + 1,))
+            spine.insert(
+                Batch(Updates(np.array([[-time]]), constant((time,)), constant((1,))), 1, Description(now, then, START))
+            )
+            handle.set_physical(then)
+            handle.set_since(now)
+            spine.merge_due()
+        assert not load.is_sorted, "no insert waits for the sort"
+        load.adopt(consolidate_all(parts))
+        load.end_sort_elsewhere()
+        while spine.exert(1_000_000):
+            pass
+        assert spine.rows == 200_000 + 199 and len(handle.batches(None)) < 10
 
 
 def large_load():
