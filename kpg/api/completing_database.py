@@ -27,5 +27,9 @@ class CompletingDatabase(Database):
         requests = self.completion.requests
         return nullcontext() if requests is None else requests.uninterrupted()
 
+    def pause_request(self) -> None:
+        if self.completion.requests is not None:
+            self.completion.requests.pause()
+
     def wait_for_future(self, future: Future[Any]) -> None:
         self.completion.wait_for_future(future)

@@ -2,6 +2,7 @@
 
     requests.start(function, session)    call a function; return when it has ended or waits
     requests.wait(condition)             called in it: return when the condition holds, or no work is left
+    requests.pause()                     called in it: let others run once
     requests.resume(idle)                continue the requests whose condition holds; all, if the worker is idle
     requests.cancel(session, error)      raise an error in all waiting requests of a session that ends
 
@@ -41,6 +42,7 @@ class WaitingRequest:
     interruptible: bool
     condition: Condition | None = None
     outside: bool = False  # whether it waits for something that the worker does not do
+    paused: bool = False  # whether it waits for nothing
 
 
 class WaitingRequests:
@@ -147,6 +149,17 @@ class WaitingRequests:
             request.condition = condition
             request.stack.parent.switch()
 
+    def pause(self) -> None:
+        """Let others run between two parts of a long request, if it may be left."""
+        if self.in_request:
+            request = self._current
+            assert request is not None and request.stack.parent is not None
+            request.paused, request.condition = True, lambda: True
+            try:
+                request.stack.parent.switch()
+            finally:
+                request.paused = False
+
     def wait_for_future(self, future: Future[Any]) -> None:
         """Let others run until a future is done, which other threads or processes work on."""
         if not self.in_request:
@@ -179,7 +192,9 @@ class WaitingRequests:
         self._cancel([request for request in self._waiting if request.session == session], error)
 
     def cancel_all(self, error: KpgError) -> None:
-        """Raise an error in all waiting requests."""
+        """Raise an error in all requests that wait for something, and finish the others."""
+        while any(request.paused for request in self._waiting):
+            self.resume(idle=False)
         self._cancel(list(self._waiting), error)
 
     def _cancel(self, requests: list[WaitingRequest], error: KpgError) -> None:

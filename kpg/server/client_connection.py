@@ -28,6 +28,7 @@ from kpg.server.server_log import log
 from kpg.server.session import Action, AllowChanges, CloseConnection, ForgetSteps, RunRequest, SendMessage, Session
 from kpg.server.step_history import HeldBytes, NumberedStep
 from kpg.service import Service
+from kpg.service.base_relations import ROWS_PER_PART, len_of
 
 if TYPE_CHECKING:
     from kpg.server.hub import Hub
@@ -45,6 +46,7 @@ class ClientConnection:
         self.outbox = Outbox(hub.limits.waiting_messages, self.budget)
         self._held: deque[requests.AnyRequest] = deque()  # a query that has to wait, and requests behind it
         self._reading = False  # whether a query is running
+        self._writing = False  # whether a large transaction is running: while it pauses, later requests wait
         self.held = HeldBytes(hub.limits.hold_bytes)
         self.interests: dict[int, ServedInterest] = {}
         self.closing: CloseConnection | None = None
@@ -111,11 +113,12 @@ class ClientConnection:
 
     def _run_held(self) -> None:
         """Run requests in order. A query waits until the one before is finished and the budget is not full."""
-        while self._held:
+        while self._held and not self._writing:
             is_read = returns_rows(self._held[0])
             if is_read and (self._reading or self.budget.is_full):
                 return
             self._reading |= is_read
+            self._writing = is_large_write(self._held[0])
             self._run(self._held.popleft())
 
     def _end_interest(self, served: ServedInterest, reason: KpgError) -> None:
@@ -149,6 +152,8 @@ class ClientConnection:
         """Send the result of a request, unless the client has disconnected meanwhile."""
         if returns_rows(request):
             self._reading = False
+        if is_large_write(request):
+            self._writing = False
         failed, seconds = isinstance(result, BaseException), time.perf_counter() - began
         shown = type(result).__name__ if failed else "ok"
         self.hub.metrics.add_request(request.kind, shown, seconds)
@@ -241,6 +246,11 @@ class ClientConnection:
         with suppress(Closed):
             self.hub.lost.hold(kept, self.held)
         self.hub.drop_owner(self.session.number, ended)
+
+
+def is_large_write(request: requests.AnyRequest) -> bool:
+    """Return whether a request pauses in the middle of a write."""
+    return isinstance(request, requests.TransactRequest) and len_of(request.changes) > ROWS_PER_PART
 
 
 def returns_rows(request: requests.AnyRequest) -> bool:

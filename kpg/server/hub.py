@@ -12,7 +12,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
@@ -59,6 +59,7 @@ class Hub:
         self.shutdown = shutdown
         self.is_ending = False  # requests under way are finished, others refused
         self.loop = loop
+        self.decoder = ThreadPoolExecutor(1, "kpg-decoder")  # decodes large messages, while the loop serves others
         self._session_numbers = itertools.count(1)
         self._http_numbers = itertools.count(1)
         self.served = ServedInterests()

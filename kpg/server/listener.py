@@ -34,6 +34,7 @@ from kpg.server.http_connection import (
 from kpg.server.http_endpoints import respond
 from kpg.server.hub import Hub
 from kpg.server.server_log import LOGGER
+from kpg.server.session import decode_request
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
@@ -45,6 +46,7 @@ DELIBERATE = (1000, 1001)  # close codes of a client that will not come back
 PING_INTERVAL_SECONDS = 20.0
 PING_TIMEOUT_SECONDS = 60.0  # a busy client answers late; a dead one is dropped after this
 CLOSE_TIMEOUT_SECONDS = 2.0
+MAX_LOOP_CHARACTERS = 1 << 16  # of a message that is decoded at once: a few milliseconds, in which no other is read
 MAX_REASON_BYTES = 120  # a closing frame holds 123 bytes of text
 OTHER_SITES = "web pages of other sites may not connect"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -247,7 +249,10 @@ class Listener:
             hello = await asyncio.wait_for(socket.recv(), self.hub.limits.greeting_seconds)
             client.execute(client.session.receive(hello))
             async for data in socket:
-                client.execute(client.session.receive(data))
+                decoded = None
+                if isinstance(data, str) and self.hub.limits.message_bytes >= len(data) > MAX_LOOP_CHARACTERS:
+                    decoded = await self.hub.loop.run_in_executor(self.hub.decoder, decode_request, data)
+                client.execute(client.session.receive(data, decoded))
                 await client.outbox.wait_for_room()
 
     async def _write(self, socket: ServerConnection, client: ClientConnection) -> None:

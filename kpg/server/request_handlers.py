@@ -18,7 +18,7 @@ from kpg.errors import InputError, NotAuthorised, SchemaMismatch, Stopped, Undef
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.value_expressions import column_type
 from kpg.server.change_payload import ChangePayload, QueryRows
-from kpg.service import Change, Interest, Service
+from kpg.service import Interest, Service
 from kpg.service.relation_declarations import is_attribute
 from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
 
@@ -107,9 +107,8 @@ def create_attribute(context: RequestContext, request: requests.CreateAttributeR
 @handles(requests.TransactRequest)
 def transact(context: RequestContext, request: requests.TransactRequest) -> replies.DoneReply:
     """Apply changes at one time."""
-    changes = [Change(block.relation, row, block.diff) for block in request.changes for row in block.rows]
     origin = (request.origin.writer, request.origin.batch) if request.origin else None
-    return replies.DoneReply(request.id, context.service.transact(changes, at=request.at, origin=origin))
+    return replies.DoneReply(request.id, context.service.transact_blocks(request.changes, at=request.at, origin=origin))
 
 
 @handles(requests.RegisterRequest)

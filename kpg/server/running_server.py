@@ -146,6 +146,7 @@ async def run(settings: Settings, report: Report, opened: Callable[[OpenServer],
         await pg_listener.close()
         await listener.close()
         await asyncio.to_thread(hub.engine.close)
+        hub.decoder.shutdown(wait=False)
 
 
 async def end_sql_sessions(listener: PgListener, timeout_seconds: float) -> None:

@@ -82,6 +82,14 @@ class ForgetSteps:
 Action = SendMessage | RunRequest | AllowChanges | ForgetSteps | CloseConnection
 
 
+def decode_request(data: str) -> AnyRequest | ProtocolError:
+    """Return the request that a message holds, or why it holds none. Any thread may call this."""
+    try:
+        return decode(data, REQUESTS)
+    except ProtocolError as error:
+        return error
+
+
 class Session:
     """The state of one connection."""
 
@@ -101,8 +109,8 @@ class Session:
         """The role of its token."""
         return self.holder.role
 
-    def receive(self, data: str | bytes) -> list[Action]:
-        """Return the actions that an incoming message requires."""
+    def receive(self, data: str | bytes, decoded: AnyRequest | ProtocolError | None = None) -> list[Action]:
+        """Return the actions that an incoming message requires; `decoded` is its request, if it is known already."""
         if self.state == "closed":
             return []
         if isinstance(data, bytes):
@@ -112,10 +120,9 @@ class Session:
         if len(data) > limit:
             error = over_limit(f"a message of {len(data):,} characters", limit, "Send smaller messages.")
             return self._close(TOO_BIG, error)
-        try:
-            request = decode(data, REQUESTS)
-        except ProtocolError as error:
-            return self._refuse(identify(data), error)
+        request = decode_request(data) if decoded is None else decoded
+        if isinstance(request, ProtocolError):
+            return self._refuse(identify(data), request)
         try:
             return self._authenticate(request) if self.state == "handshake" else self._accept(request, len(data))
         except KpgError as error:

@@ -1,6 +1,7 @@
 """Base relations: the rows of a service, and the transactions that change them.
 
     catalog.encode_changes(changes)    changes by relation, as encoded columns; a wrong change is refused by number
+    catalog.encode_blocks(blocks)      the same for blocks of rows; other requests run while large ones are encoded
     catalog.transact(encoded)          all of them at one time, or none
 
 A user gives changes; the engine stores updates. The semantics of a relation turn changes into updates:
@@ -15,8 +16,8 @@ Cost: one index lookup per touched key, and a few sorts of the changes and of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from kpg.api.contracts import Arrangement, Database, Input
 
 TIME_ZERO = constant((0,))
+ROWS_PER_PART: Final = 2_000  # of a block that are encoded between two pauses: some milliseconds
 
 
 class Change(NamedTuple):
@@ -44,6 +46,22 @@ class Change(NamedTuple):
     relation: str
     row: tuple[Any, ...]
     diff: int = 1
+
+
+class ChangeBlock(Protocol):
+    """Rows of one relation, all with the same diff."""
+
+    @property
+    def relation(self) -> str:
+        """The name of the relation."""
+
+    @property
+    def rows(self) -> Sequence[tuple[Any, ...]]:
+        """The rows."""
+
+    @property
+    def diff(self) -> int:
+        """1 inserts them, -1 removes them."""
 
 
 class EncodedChanges(NamedTuple):
@@ -96,6 +114,20 @@ class Catalog:
         data = target.encode(rows)
         return [EncodedChanges(target, data, np.full(data.shape[1], diff, np.int64))]
 
+    def encode_blocks(self, blocks: Sequence[ChangeBlock]) -> list[EncodedChanges]:
+        """Encode blocks of rows as `encode_changes` would; large ones in parts, between which other requests run."""
+        if len_of(blocks) > ROWS_PER_PART and are_plain(blocks, self.relations):
+            held = UnappliedRows()
+            self.db.holders.add(held)
+            try:
+                encoded = [held.encode(self.db, self.relations[block.relation], block) for block in blocks]
+            except (SchemaMismatch, TypeError):
+                pass  # below, the error names the first wrong change
+            else:
+                if all(self.find(one.relation.name) is one.relation for one in encoded):  # it may have been dropped
+                    return encoded
+        return self.encode_changes([Change(block.relation, row, block.diff) for block in blocks for row in block.rows])
+
     def encode_changes(self, changes: Sequence[Change]) -> list[EncodedChanges]:
         """Encode changes by relation; an error names the first wrong change."""
         numbers: dict[str, list[int]] = {}  # by relation, the positions of its changes
@@ -125,6 +157,40 @@ class Catalog:
                 check_row(relation, number, changes[number])
             raise
         return EncodedChanges(relation, data, np.array(diffs, np.int64))
+
+
+def len_of(blocks: Sequence[ChangeBlock]) -> int:
+    """Return the number of rows in some blocks."""
+    return sum(len(block.rows) for block in blocks)
+
+
+def are_plain(blocks: Sequence[ChangeBlock], relations: Mapping[str, BaseRelation]) -> bool:
+    """Return whether blocks are of different relations that accept changes, and have diffs."""
+    targets = {block.relation for block in blocks}
+    accept = targets <= relations.keys() and not any(relations[name].closed for name in targets)
+    return accept and len(targets) == len(blocks) and all(0 < abs(block.diff) <= MAX for block in blocks)
+
+
+class UnappliedRows:
+    """Rows that are encoded in parts, and not applied yet: the db keeps the symbols in them."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Schema, Ints]] = []
+
+    def encode(self, db: Database, relation: BaseRelation, block: ChangeBlock) -> EncodedChanges:
+        """Encode a block, and let other requests run between its parts."""
+        parts = [relation.encode([])]
+        for start in range(0, len(block.rows), ROWS_PER_PART):
+            parts.append(relation.encode([tuple(row) for row in block.rows[start : start + ROWS_PER_PART]]))
+            self._parts.append((relation.change_schema, parts[-1]))
+            db.pause_request()
+        data = np.concatenate(parts, axis=1)
+        return EncodedChanges(relation, data, np.full(data.shape[1], block.diff, np.int64))
+
+    def unread(self) -> Iterator[tuple[Schema, Updates]]:
+        """Yield the rows, as outputs do."""
+        for schema, data in self._parts:
+            yield schema, Updates(data, constant((0,)), constant((1,)))
 
 
 def check_row(relation: BaseRelation, number: int, change: Change) -> None:
@@ -158,7 +224,7 @@ class BaseRelation:
         if declaration.written:
             times = Schema.of({"e": declaration.schema.types[0], "t": int})
             self._write_times = db.input(f"{declaration.name} written", times, key="e")
-        self._change_schema = self.schema if self._write_times is None else self.schema.concat(Schema.of({"t": int}))
+        self.change_schema = self.schema if self._write_times is None else self.schema.concat(Schema.of({"t": int}))
 
     @property
     def source(self) -> Input | Arrangement:
@@ -182,11 +248,11 @@ class BaseRelation:
             raise InUse(f"{self.name} is written by the db itself")
         if not self.declaration.columns and isinstance(rows, list):
             rows = [row or (0,) for row in rows]
-        return encode(self._change_schema, rows, self.db.symbols)
+        return encode(self.change_schema, rows, self.db.symbols)
 
     def decode(self, data: Ints) -> pa.Table:
         """Return the rows of encoded changes as an Arrow table."""
-        return decode(self._change_schema, data, self.db.symbols)
+        return decode(self.change_schema, data, self.db.symbols)
 
     def apply(self, data: Ints, diffs: Ints) -> None:
         """Apply encoded changes at the open time."""

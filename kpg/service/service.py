@@ -28,7 +28,7 @@ from kpg.observe.attributes import ATTRIBUTES, resolve_attributes
 from kpg.observe.event_log import EventLog
 from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
-from kpg.service.base_relations import Catalog, Change
+from kpg.service.base_relations import Catalog, Change, ChangeBlock, EncodedChanges
 from kpg.service.grants import Grants
 from kpg.service.inspection import Inspector
 from kpg.service.interests import InterestOptions, InterestRegistry
@@ -175,7 +175,17 @@ class Service:
         """
         if self.grants.tenant is not None:
             self.grants.require("write", {change.relation for change in changes})
-        encoded = self.catalog.encode_changes(changes)
+        return self._apply(self.catalog.encode_changes(changes), at, origin)
+
+    def transact_blocks(
+        self, blocks: Sequence[ChangeBlock], *, at: int | None = None, origin: tuple[str, int] | None = None
+    ) -> int:
+        """Apply blocks of rows as `transact` does; while large ones are encoded, other requests run."""
+        if self.grants.tenant is not None:
+            self.grants.require("write", {block.relation for block in blocks if block.rows})
+        return self._apply(self.catalog.encode_blocks(blocks), at, origin)
+
+    def _apply(self, encoded: list[EncodedChanges], at: int | None, origin: tuple[str, int] | None) -> int:
         if at is None or at == self.time:
             return self.catalog.transact(encoded, origin, self._scheduled.apply_due)
         if at < self.time:

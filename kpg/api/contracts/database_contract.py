@@ -151,6 +151,9 @@ class Database(Uncopyable, ABC):
     def wake(self) -> None:
         """Let `work` return soon, if it waits on another thread: a request has arrived. Any thread may call this."""
 
+    def pause_request(self) -> None:
+        """Let other requests run between two parts of a long one, if the db serves several and it may be left."""
+
     @abstractmethod
     def wait_for_future(self, future: Future[Any]) -> None:
         """Wait for a future that others work on; in a request, let the thread serve others."""
