@@ -94,9 +94,10 @@ def seconds_apart(run: Run, number: int) -> float:
         for process in processes:
             process.ask(seconds_alone, number, 0.0, 1)
         repeats = run.fixed_rounds(REPEATS)
-        return max(
+        seconds: list[float] = list(
             pool.map(lambda process: process.ask(seconds_alone, number, run.scale / WORKERS, repeats), processes)
         )
+        return max(seconds)
 
 
 def seconds_alone(number: int, scale: float, repeats: int) -> float:
