@@ -62,9 +62,20 @@ def key_numbers(
     whole = np.concatenate(lanes, axis=1)
     if not whole.shape[1]:
         return [np.empty(0, np.int64) for _ in tables]
-    _, numbers = np.unique(whole, axis=1, return_inverse=True)
     cuts = np.cumsum([part.shape[1] for part in lanes])[:-1]
-    return np.split(numbers.reshape(-1), cuts)
+    return np.split(numbers_of_columns(whole), cuts)
+
+
+def numbers_of_columns(data: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the rank of each column among the different ones, in order of their numbers from top to bottom."""
+    order = np.argsort(data[0], kind="stable") if len(data) == 1 else np.lexsort(data[::-1])
+    is_new = np.zeros(data.shape[1], np.int64)
+    for lane in data:
+        in_order = lane[order]
+        is_new[1:] |= in_order[1:] != in_order[:-1]
+    numbers = np.empty(data.shape[1], np.int64)
+    numbers[order] = np.cumsum(is_new)
+    return numbers
 
 
 def repeated(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
