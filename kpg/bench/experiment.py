@@ -45,12 +45,15 @@ class Limit:
     figure: str
     limit: float
     least: bool = False
+    on_any_machine: bool = False  # whether the limit is for this machine already
 
     def on(self, slowdown: float) -> float:
         """Return the limit on a machine that is `slowdown` times slower than the one it was set for.
 
         Limits on ratios and bytes do not depend on the machine.
         """
+        if self.on_any_machine:
+            return self.limit
         if self.figure in DURATIONS:
             return self.limit * slowdown
         return self.limit / slowdown if self.figure in RATES else self.limit
@@ -70,9 +73,9 @@ class Limit:
         return f"{self.figure} {'at least' if self.least else 'at most'} {self.limit:g}"
 
 
-def at_most(figure: str, limit: float) -> Limit:
+def at_most(figure: str, limit: float, *, on_any_machine: bool = False) -> Limit:
     """Return an upper limit."""
-    return Limit(figure, limit)
+    return Limit(figure, limit, on_any_machine=on_any_machine)
 
 
 def at_least(figure: str, limit: float) -> Limit:

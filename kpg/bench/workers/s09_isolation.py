@@ -66,7 +66,10 @@ def measure(run: Run, client: MeasuringClient, offender: OffenderProcess, case: 
         f"insert to change, beside {case}",
         f"p50 at most {ADDED_P50_MS:g} ms, p99 at most {ADDED_P99_MS:g} ms above the undisturbed {p50_ms:.3g} "
         f"and {p99_ms:.3g}",
-        [at_most("p50_ms", p50_ms + ADDED_P50_MS * slowdown), at_most("p99_ms", p99_ms + ADDED_P99_MS * slowdown)],
+        [
+            at_most("p50_ms", p50_ms + ADDED_P50_MS * slowdown, on_any_machine=True),
+            at_most("p99_ms", p99_ms + ADDED_P99_MS * slowdown, on_any_machine=True),
+        ],
         p50_ms=percentile_ms(disturbed, 50), p99_ms=percentile_ms(disturbed, 99),
         undisturbed_p50_ms=p50_ms, undisturbed_p99_ms=p99_ms,
         rounds=rounds, attempts=len(attempts), longest_attempt_seconds=max(one.seconds for one in attempts),
@@ -80,7 +83,8 @@ def stop(run: Run, db: kpg.client.connection.Connection, name: str) -> None:
     if run.scale >= 1:  # small products are no offence
         run.check(is_contained(name, last, limit), f"{name} is refused, stopped or soon over")
     run.report(
-        f"{name}, default limits", f"ends within {STOPPED_SECONDS:g} s", [at_most("seconds", limit)],
+        f"{name}, default limits", f"ends within {STOPPED_SECONDS:g} s",
+        [at_most("seconds", limit, on_any_machine=True)],
         seconds=last.seconds, outcome=last.outcome,
     )  # fmt: skip
 
