@@ -136,6 +136,14 @@ class PackedUpdates(Updates):
             slot.__set__(self, block)
         return block
 
+    def unpack_into(self, block: Ints) -> None:
+        """Write the lanes of the first rows into a block, int64[lanes, n], whose lanes are contiguous."""
+        low, _, mask, shift = self.layout.fields
+        words = self.words[: block.shape[1]].astype(np.int64, copy=False)
+        for lane in range(self.layout.lanes):
+            of = slice(lane, lane + 1)
+            unpack_words(words, len(words), low[of], mask[of], shift[of], block[of])
+
     @property
     def lanes(self) -> int:
         return self.layout.lanes

@@ -99,10 +99,19 @@ def sender_of(lanes: tuple[int, ...], schema: Schema, symbols: Symbols, peers: i
     symbolic = tuple(schema.lane_types()[lane].is_symbolic for lane in lanes)
 
     def sender(updates: Updates) -> int:
-        key = np.ascontiguousarray(updates.data[list(lanes), :1])
+        key = np.ascontiguousarray(first_row(updates)[list(lanes)])
         return int(owners_of(key, symbolic, symbols, peers).owner[0])
 
     return sender
+
+
+def first_row(updates: Updates) -> Ints:
+    """Return the lanes of the first row, int64[lanes, 1], without unpacking others."""
+    if isinstance(updates, PackedUpdates):
+        row = np.empty((updates.lanes, 1), np.int64)
+        updates.unpack_into(row)
+        return row
+    return updates.data[:, :1]
 
 
 def partition_by(

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from kpg.algebra.frontier import Frontier
+from kpg.columns.packed_updates import PackedUpdates
 from kpg.columns.updates import Updates, concatenate
 from kpg.trace.batcher import Batcher, earliest
 
@@ -63,7 +66,7 @@ class WorkerLoads(Batcher):
         loads = list(self._loads.values())
         if loads and super().is_empty and not upper.precedes(earliest(loads[0].times)):
             self._loads = {}
-            return concatenate(loads)
+            return concatenated_loads(loads)
         self._sort_loads()
         return super().seal(upper)
 
@@ -71,3 +74,17 @@ class WorkerLoads(Batcher):
         loads, self._loads = self._loads, {}
         for load in loads.values():
             super().push(load, True)
+
+
+def concatenated_loads(loads: list[Updates]) -> Updates:
+    """Return loads of one time as one; packed ones are unpacked where their rows stay."""
+    if len(loads) == 1 or not all(load.diffs.shape[1] == 1 and load.diffs == loads[0].diffs for load in loads):
+        return concatenate(loads)
+    data, end = np.empty((loads[0].lanes, sum(map(len, loads))), np.int64), 0
+    for load in loads:
+        begin, end = end, end + len(load)
+        if isinstance(load, PackedUpdates):
+            load.unpack_into(data[:, begin:end])
+        else:
+            data[:, begin:end] = load.data
+    return Updates(data, loads[0].times, loads[0].diffs)
