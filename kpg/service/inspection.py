@@ -134,7 +134,8 @@ class Inspector:
             yield (name, self._kind(name), columns, service.grants.owner(name), *figures, followed[name], source)
         if service.grants.tenant is None:
             for name, (view, _) in sorted(catalog_of(service.db).views.items()):
-                yield (name, "view", "", None, None, None, None, 0, view.text[:MAX_TEXT_CHARACTERS])
+                columns = ", ".join(f"{column.name}: {column.type}" for column in view.columns)
+                yield (name, "view", columns, None, None, None, None, 0, view.text[:MAX_TEXT_CHARACTERS])
 
     def _kind(self, name: str) -> str:
         """Return what a name stands for, in the words of its language."""

@@ -235,6 +235,7 @@ def test_the_graph_of_a_dataflow_marks_busy_operators(console, db):
         console.wait_for_selector(".drawing rect[class*=heat]")
         photograph(console, "dataflows")
     assert boxes.count() == 4
+    assert "answer path" in console.locator("section[aria-label=Dataflows] tr.chosen").inner_text()
     console.locator(".drawing a").first.click()  # the arrangement that it imports
     console.wait_for_function("() => location.hash === '#dataflows/edge'")
 
@@ -320,6 +321,30 @@ def test_sql_runs_once_and_follows_with_changes_marked(console, db):
     db.sql("INSERT INTO orders VALUES (1, 'ann', 10); DELETE FROM orders WHERE id = 4")
 
 
+def test_numbers_of_a_result_stand_at_the_right_and_are_sorted_as_numbers(console):
+    write(console, "SELECT column1 AS n, column2 AS t FROM (VALUES (10.5, 'a'), (9.25, 'b'), (NULL, 'c'), (100, 'd')) v")
+    press(console, "Run")
+    wait_for_row(console, "Result", "10.50", "a")
+    header = console.get_by_role("columnheader", name="n", exact=True)
+    assert "number" in header.get_attribute("class")
+    header.get_by_role("button").click()  # numbers begin with the largest
+    console.wait_for_selector("section[aria-label=Result] th[aria-sort=descending]")
+    assert [row[1] for row in rows(console, "Result")] == ["d", "a", "b", "c"]
+
+
+def test_a_followed_query_of_sql_is_among_the_queries(console, browser, server):
+    with open_console(browser, server.url, USER) as page:
+        write(page, "SELECT who FROM orders")
+        press(page, "Follow")
+        wait_for_row(page, "Live result", "", "bob")
+        go(console, "queries")
+        console.wait_for_selector("section[aria-label='Queries that clients follow'] td:has-text('cursor kpg_console')")
+        name = next(row for row in rows(console, "Queries that clients follow") if "cursor" in row[1])
+        press(console, f"Stop query {name[0]}, {name[1]}")
+        console.locator("dialog button.main").click()
+        page.wait_for_selector("[role=alert]:has-text('was stopped')")
+
+
 def test_rules_are_followed_and_forgotten_afterwards(console, db):
     write(console, "two(x, z) :- edge(x, y), edge(y, z), x < 3.", "datalog")
     press(console, "Follow")
@@ -353,6 +378,9 @@ def test_errors_have_their_position(console, language, text, button, line, colum
     console.wait_for_selector(f"[role=alert]:has-text('{what}')")
     assert console.locator("textarea").get_attribute("aria-invalid") == "true"
     assert console.locator(".mark").is_visible()
+    marked = console.evaluate("document.querySelector('.mark').offsetWidth")
+    letters = len(what) if what in ("nothing", "pth") else 1  # the word, or one character at the end
+    assert 6 * letters <= marked <= 10 * letters
     press(console, f"Go to line {line}, column {column}")
     before = text.split("\n")
     expected = sum(len(one) + 1 for one in before[: line - 1]) + column - 1
@@ -369,6 +397,9 @@ def test_names_and_keywords_are_completed_by_keyboard(console):
     text.press("Tab")
     text.press_sequentially(" who FROM ord")
     console.wait_for_selector("[role=option]:has-text('orders')")
+    text.press("ArrowUp")  # the last one
+    last = console.locator("[role=option]").count() - 1
+    assert text.get_attribute("aria-activedescendant") == f"suggestion-{last}"
     text.press("ArrowDown")
     assert text.get_attribute("aria-activedescendant") == "suggestion-0"
     text.press("Enter")

@@ -3,7 +3,7 @@
  * Follows an answer. Rules: an interest in the last rule of a text, which is registered meanwhile. SQL: a cursor of
  * SUBSCRIBE, read several times a second. Both continue after a lost connection.
  *
- * @typedef {{ columns: { name: string }[], changes: { row: any[], diff: number }[], isFirst: boolean,
+ * @typedef {{ columns: { name: string, type: string }[], changes: { row: any[], diff: number }[], isFirst: boolean,
  *             upto: number | null }} Followed
  * @typedef {(followed: Followed) => void} Receive
  */

@@ -6,6 +6,7 @@ import { VirtualTable } from "./virtual_table.js";
 import { element } from "./dom.js";
 
 const EXPIRE_MS = 250; // between two looks for old marks
+const NUMBERS = /^(u?int|float|decimal|numeric)/; // types of columns whose values stand at the right
 const SIGNS = { added: "+", removed: "−", "": "" };
 
 export class ResultView {
@@ -55,19 +56,25 @@ export class ResultView {
     table.note(`${count(this._live.size)} rows${time}, ${count(this._live.changes)} changes seen`);
   }
 
-  /** @param {{ name: string }[]} columns @param {boolean} isLive */
+  /** @param {{ name: string, type: string }[]} columns @param {boolean} isLive */
   _tableOf(columns, isLive) {
     const names = JSON.stringify(columns.map(({ name }) => name));
     if (this._table && names === this._columns) return this._table;
     this._columns = names;
     this._table?.close();
     const marks = { title: "±", text: (/** @type {any} */ { mark }) => /** @type {any} */ (SIGNS)[mark] };
-    const cells = columns.map(({ name }, index) => ({
-      title: name, text: (/** @type {any} */ { row }) => shown(row[index]),
-      value: (/** @type {any} */ { row }) => (typeof row[index] === "object" ? shown(row[index]) : row[index]),
+    const cells = columns.map(({ name, type }, index) => ({
+      title: name, right: NUMBERS.test(type), text: (/** @type {any} */ { row }) => shown(row[index]),
+      value: (/** @type {any} */ { row }) => sortedBy(row[index]),
     }));
     this._table = new VirtualTable(this._caption, isLive ? [marks, ...cells] : cells, { rowClass: ({ mark }) => mark });
     this.element.replaceChildren(this._table.element);
     return this._table;
   }
+}
+
+/** What a value is sorted by: decimals by their number, and other objects by their text. @param {any} value */
+function sortedBy(value) {
+  if (value === null || typeof value !== "object") return value;
+  return "decimal" in value ? Number(value.decimal) : shown(value);
 }

@@ -89,7 +89,9 @@ export class TextEditor {
       this._open(this._word());
     } else if (isOpen && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();
-      this._choose((this._chosen + (event.key === "ArrowDown" ? 1 : -1) + this._suggestions.length) % this._suggestions.length);
+      const many = this._suggestions.length;
+      const from = event.key === "ArrowUp" && this._chosen < 0 ? 0 : this._chosen;
+      this._choose((from + (event.key === "ArrowDown" ? 1 : -1) + many) % many);
     } else if (isOpen && event.key === "Escape") {
       event.preventDefault();
       this._close();
@@ -147,6 +149,12 @@ export class TextEditor {
     setText(this._lines, numbers.join("\n"));
   }
 
+  /** The word at a position, or one character. @param {{ line: number, column: number }} position */
+  _marked({ line, column }) {
+    const rest = (this.text.split("\n")[line - 1] ?? "").slice(column - 1);
+    return /^[\p{L}\p{N}_]+/u.exec(rest)?.[0] ?? " ";
+  }
+
   /** Put the mark and the suggestions where their text is. */
   _place() {
     const left = this.input.offsetLeft + PADDING_PIXELS - this.input.scrollLeft;
@@ -157,7 +165,7 @@ export class TextEditor {
     if (this._error) {
       this._mark.style.left = `${left + (this._error.column - 1) * width}px`;
       this._mark.style.top = `${top + this._error.line * LINE_PIXELS - 2}px`;
-      this._mark.style.width = `${2 * width}px`;
+      this._mark.style.width = `${this._marked(this._error).length * width}px`;
     }
     if (!this._list.hidden) {
       const lines = this.text.slice(0, this.input.selectionStart).split("\n");

@@ -7,9 +7,10 @@
  *
  * @typedef {Record<string, any>} TableRow
  * @typedef {{ title: string, text: (row: TableRow) => string, value?: (row: TableRow) => any, numeric?: boolean,
- *             link?: (row: TableRow) => string, act?: (row: TableRow) => void, can?: (row: TableRow) => boolean,
- *             label?: (row: TableRow) => string }} TableColumn
- *   text: what a cell shows; value: what it is sorted by; link: the address it leads to; act: what its button does
+ *             right?: boolean, link?: (row: TableRow) => string, act?: (row: TableRow) => void,
+ *             can?: (row: TableRow) => boolean, label?: (row: TableRow) => string }} TableColumn
+ *   text: what a cell shows; value: what it is sorted by; right: a number that filters search as text;
+ *   link: the address it leads to; act: what its button does
  */
 import { element, setText } from "./dom.js";
 import { beforeNextFrame } from "./frames.js";
@@ -74,12 +75,12 @@ export class VirtualTable {
   /** @param {TableColumn} column @param {number} index */
   _header(column, index) {
     const button = element("button", { type: "button", onclick: () => this._sortBy(index) }, column.title);
-    return element("th", { scope: "col", class: column.numeric ? "number" : "" }, column.act ? column.title : button);
+    return element("th", { scope: "col", class: alignment(column) }, column.act ? column.title : button);
   }
 
   /** @param {number} index */
   _sortBy(index) {
-    this._descending = this._sort === index ? !this._descending : Boolean(this._columns[index].numeric);
+    this._descending = this._sort === index ? !this._descending : alignment(this._columns[index]) === "number";
     this._sort = index;
     this._isStale = true;
     beforeNextFrame(this._draw);
@@ -141,7 +142,7 @@ export class VirtualTable {
     /** @type {any} */
     const line = { data: null };
     line.cells = this._columns.map((column) => {
-      const attributes = { class: column.numeric ? "number" : "" };
+      const attributes = { class: alignment(column) };
       if (column.act) {
         const act = column.act;
         line.button = element("button", { type: "button", onclick: () => act(line.data) });
@@ -182,6 +183,11 @@ export class VirtualTable {
       }
     });
   }
+}
+
+/** The class of the cells of a column. @param {TableColumn} column */
+function alignment({ numeric, right }) {
+  return numeric || right ? "number" : "";
 }
 
 /** @param {any} left @param {any} right */

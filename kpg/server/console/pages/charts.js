@@ -15,18 +15,19 @@ const CHART_PIXELS = 220;
 /**
  * @typedef {(row: Record<string, any>) => number | null} Reading
  * @typedef {{ title: string, lines: { name: string, read: Reading }[], shown: (value: number | null) => string,
- *             empty: number | null }} ChartKind  empty: the value of an interval without events
+ *             empty: number | null, isLog?: boolean }} ChartKind
+ *   empty: the value of an interval without events; isLog: whether a step upwards is ten times as much
  * @type {ChartKind[]}
  */
 const CHARTS = [
   { title: "Requests", shown: rate, empty: 0, lines: [
     { name: "requests", read: (row) => row.requests / row.seconds },
     { name: "failed", read: (row) => row.failed / row.seconds }] },
-  { title: "Latency of requests", shown: duration, empty: null, lines: [
+  { title: "Latency of requests", shown: duration, empty: null, isLog: true, lines: [
     { name: "median", read: (row) => row.request_p50 }, { name: "99th percentile", read: (row) => row.request_p99 }] },
   { title: "Changes sent to clients", shown: rate, empty: 0, lines: [
     { name: "rows", read: (row) => row.change_rows / row.seconds }] },
-  { title: "Latency of changes", shown: duration, empty: null, lines: [
+  { title: "Latency of changes", shown: duration, empty: null, isLog: true, lines: [
     { name: "median", read: (row) => row.change_p50 }, { name: "99th percentile", read: (row) => row.change_p99 }] },
 ];
 
@@ -58,10 +59,10 @@ class Chart {
     this._data = [[], ...kind.lines.map(() => [])];
     /** @type {any} */
     this._plot = null;
-    this._summary = element("span", {}, "–");
+    this._values = kind.lines.map(({ name }, index) => element("span", { class: `line line-${index + 1}` }, `${name} –`));
     this._area = element("div", { role: "img", "aria-label": `${kind.title} over the last ten minutes` });
     this.element = element("figure", {},
-      element("figcaption", {}, element("strong", {}, kind.title), this._summary), this._area);
+      element("figcaption", {}, element("strong", {}, kind.title), ...this._values), this._area);
     this._draw = () => this._plot?.setData(this._data);
     this._resized = new ResizeObserver(() => this._fit());
     this._resized.observe(this._area);
@@ -72,8 +73,8 @@ class Chart {
     const { times, filled } = withGaps(rows, Date.now() / 1000);
     this._data = [times, ...this._kind.lines.map(({ read }) => filled.map((row) => (row ? read(row) : this._kind.empty)))];
     const last = rows.at(-1);
-    const values = this._kind.lines.map(({ name, read }) => `${name} ${last ? this._kind.shown(read(last)) : "–"}`);
-    setText(this._summary, values.join(", "));
+    this._kind.lines.forEach(({ name, read }, index) =>
+      setText(this._values[index], `${name} ${last ? this._kind.shown(read(last)) : "–"}`));
     beforeNextFrame(this._draw);
   }
 
@@ -93,9 +94,9 @@ class Chart {
       cursor: { show: false },
       series: [{}, ...this._kind.lines.map(({ name }, index) =>
         ({ label: name, width: 2, spanGaps: true, stroke: colour(`plot-${index + 1}`) }))],
-      axes: [axis, { ...axis, size: 70,
-        values: (/** @type {any} */ plot, /** @type {number[]} */ values) => values.map((value) => this._kind.shown(value)) }],
-      scales: { y: { range: fromZero } },
+      axes: [{ ...axis, values: labels(clock) }, { ...axis, size: 70, values: labels(this._kind.shown),
+        ...(this._kind.isLog ? { splits: powersBetween, filter: all } : {}) }],
+      scales: { y: this._kind.isLog ? { distr: 3, range: powersOfTen } : { range: fromZero } },
     }, this._data, this._area);
   }
 
@@ -108,6 +109,38 @@ class Chart {
 /** @param {any} plot @param {number} low @param {number} high @returns {[number, number]} */
 function fromZero(plot, low, high) {
   return [0, high > 0 ? high * 1.1 : 1];
+}
+
+/** The powers of ten around some durations: a single slow request leaves the others visible.
+ *  @param {any} plot @param {number | null} low @param {number | null} high @returns {[number, number]} */
+function powersOfTen(plot, low, high) {
+  if (!low || !high) return [1e-3, 1];
+  const below = 10 ** Math.floor(Math.log10(low));
+  return [below, Math.max(10 * below, 10 ** Math.ceil(Math.log10(high)))];
+}
+
+/** The powers of ten from one to another. @param {any} plot @param {number} axis @param {number} low @param {number} high */
+function powersBetween(plot, axis, low, high) {
+  const powers = [];
+  for (let power = Math.round(Math.log10(low)); power <= Math.round(Math.log10(high)); power++) powers.push(10 ** power);
+  return powers;
+}
+
+/** All ticks of an axis have labels. @param {any} plot @param {number[]} splits */
+function all(plot, splits) {
+  return splits;
+}
+
+/** A function that labels the ticks of an axis.
+ *  @param {(value: number) => string} shown */
+function labels(shown) {
+  return (/** @type {any} */ plot, /** @type {number[]} */ values) => values.map(shown);
+}
+
+/** The time of day. @param {number} seconds since 1970 */
+function clock(seconds) {
+  const text = new Date(seconds * 1000).toTimeString();
+  return seconds % 60 ? text.slice(0, 8) : text.slice(0, 5);
 }
 
 /** The rows of all intervals of the last ten minutes; null for those without events.

@@ -9,6 +9,13 @@ import { Rates } from "../rates.js";
 import { VirtualTable } from "../virtual_table.js";
 
 export const title = "Dataflows";
+/** Columns for which there is room while no graph is shown. @type {import("../virtual_table.js").TableColumn[]} */
+const DETAILS = [
+  { title: "Pins", numeric: true, text: (row) => size(row.pinned_bytes), value: (row) => row.pinned_bytes },
+  { title: "Keeps", numeric: true, text: (row) => size(row.kept_bytes), value: (row) => row.kept_bytes },
+  { title: "Operators", numeric: true, text: (row) => count(row.operators), value: (row) => row.operators },
+  { title: "State", text: (row) => row.state },
+];
 
 /** @type {import("../main.js").ConsolePage["show"]} */
 export function show(page, { db, rest }) {
@@ -19,10 +26,9 @@ export function show(page, { db, rest }) {
     { title: "Busy", numeric: true, text: (row) => percent(busy.of(row.name)), value: (row) => busy.of(row.name) },
     { title: "CPU time", numeric: true, text: (row) => duration(row.cpu_seconds), value: (row) => row.cpu_seconds },
     { title: "Lag", numeric: true, text: (row) => count(row.lag), value: (row) => row.lag },
-    { title: "Pins", numeric: true, text: (row) => size(row.pinned_bytes), value: (row) => row.pinned_bytes },
-    { title: "Operators", numeric: true, text: (row) => count(row.operators), value: (row) => row.operators },
-    { title: "State", text: (row) => row.state },
-  ], { sort: 2, descending: true, rowClass: (row) => (row.state.startsWith("failed") ? "bad" : "") });
+    ...(rest ? [] : DETAILS),
+  ], { sort: 2, descending: true,
+    rowClass: (row) => (row.state.startsWith("failed") ? "bad" : row.name === rest ? "chosen" : "") });
   dataflows.element.classList.add("tall");
   const view = new GraphView(`Graph of ${rest}`);
   const operators = new VirtualTable(`Operators of ${rest}`, [
@@ -36,10 +42,10 @@ export function show(page, { db, rest }) {
   ], { sort: 3, descending: true });
   operators.element.classList.add("short");
   const problems = element("div", {});
-  const drawing = rest ? [element("h2", {}, rest), view.element, operators.element]
-    : [element("p", { class: "note" }, "Choose a dataflow to see its graph.")];
-  page.append(element("h2", { class: "hidden" }, title), problems,
-    element("div", { class: "columns" }, dataflows.element, element("div", { class: "table" }, ...drawing)));
+  const both = element("div", { class: "columns" }, dataflows.element,
+    element("div", { class: "table" }, element("h2", {}, rest), view.element, operators.element));
+  page.append(element("h2", { class: "hidden" }, title), problems, rest ? both : dataflows.element);
+  if (!rest) page.append(element("p", { class: "note" }, "Choose a dataflow to see its graph."));
 
   /** @type {any[]} */
   let shown = [];

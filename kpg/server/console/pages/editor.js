@@ -11,6 +11,7 @@ import { Vocabulary } from "../vocabulary.js";
 
 export const title = "Editor";
 const MAX_ROWS = 10_000; // of a result that is asked for once
+const SLOW_MS = 300; // after which the page says that a query runs
 const EXAMPLES = {
   sql: "SELECT * FROM information_schema.tables LIMIT 10",
   datalog: "needs(x, y) :- sys_reads(x, y, _).\nneeds(x, z) :- needs(x, y), sys_reads(y, z, _).",
@@ -81,10 +82,15 @@ export function show(page, { db }) {
     texts[language] = editor.text;
     await stop();
     clear();
+    const running = element("p", { class: "note", role: "status" }, "running …");
+    const slow = setTimeout(() => messages.replaceChildren(running), SLOW_MS);
     try {
       await work(editor.text);
+      running.remove();
     } catch (error) {
       fail(error);
+    } finally {
+      clearTimeout(slow);
     }
     learn();
   }
