@@ -90,6 +90,21 @@ def points_to(assign: Ints, deref: Ints, nodes: int) -> tuple[Any, Any]:
             return codes(flow, nodes), codes(alias, nodes)
 
 
+def context_sensitive_points_to(assign: Ints, deref: Ints, nodes: int) -> tuple[Ints, Ints, Ints]:
+    """Return value flows, value aliases and memory aliases of CSPA as sorted codes, by multiplying sparse matrices."""
+    a, d = matrix(assign, nodes), matrix(deref, nodes)
+    ends = np.unique(assign)
+    same = matrix(np.stack([ends, ends], axis=1), nodes)
+    flow, memory, value = ones(a + same), same, ones(a * 0)
+    while True:
+        before = flow.nnz, memory.nnz, value.nnz
+        flow = ones(flow + a @ memory + flow @ flow)
+        value = ones(flow.T @ flow + flow.T @ memory @ flow)
+        memory = ones(same + d.T @ value @ d)
+        if (flow.nnz, memory.nnz, value.nnz) == before:
+            return codes(flow, nodes), codes(value, nodes), codes(memory, nodes)
+
+
 def matrix(edges: Ints, nodes: int) -> Any:
     """Return edges as a sparse matrix of zeros and ones."""
     from scipy.sparse import coo_array

@@ -40,6 +40,7 @@ MODULES = {
         "q07_interactive",
         "q08_views",
         "q09_delta_plans",
+        "q10_cspa",
     ),
     "workers": (
         "s01_scaling",
