@@ -322,7 +322,7 @@ def test_sql_runs_once_and_follows_with_changes_marked(console, db):
 
 
 def test_numbers_of_a_result_stand_at_the_right_and_are_sorted_as_numbers(console):
-    write(console, "SELECT column1 AS n, column2 AS t FROM (VALUES (10.5, 'a'), (9.25, 'b'), (NULL, 'c'), (100, 'd')) v")
+    write(console, "SELECT n, t FROM (VALUES (10.5, 'a'), (9.25, 'b'), (NULL, 'c'), (100, 'd')) AS v (n, t)")
     press(console, "Run")
     wait_for_row(console, "Result", "10.50", "a")
     header = console.get_by_role("columnheader", name="n", exact=True)
