@@ -98,7 +98,7 @@ class Dataflow:
         operator.entity = self.entity + 1 + operator.index
         operator.output_location = self.reachability.add_location(depth)
         operator.input_locations = []
-        operator.channels = [[] for _ in range(ports)]
+        operator.channels = [[]] if ports == 1 else [[] for _ in range(ports)]
         operator.queues = []
         self.operators.append(operator)
         self.internal.append([])

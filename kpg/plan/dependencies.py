@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kpg.plan import nodes
 from kpg.plan.chains import chain_to
 from kpg.plan.delta_queries import index_of
-from kpg.plan.joins import is_broadcast, pairs_of
+from kpg.plan.joins import is_broadcast
 from kpg.plan.node_traversal import inputs_of
 from kpg.plan.reductions import reads_index
 
@@ -77,4 +77,4 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
 def _of_join(renderer: Renderer, node: nodes.JoinNode) -> list[RenderDependency]:
     if is_broadcast(node, renderer.is_alone):
         return [RenderDependency(node.left), RenderDependency(node.right)]
-    return [RenderDependency(view.node, view.index) for pair in pairs_of(node, renderer.is_alone) for view in pair]
+    return [RenderDependency(view.node, view.index) for pair in renderer.pairs_of(node) for view in pair]

@@ -35,9 +35,7 @@ def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, sche
     if is_broadcast(node, renderer.is_alone):
         return _join_by_none(renderer, node, columns, schema)
     keys = keys_of(node)
-    parts = [
-        _join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in pairs_of(node, renderer.is_alone)
-    ]
+    parts = [_join_views(renderer, pair, keys, node.scope(), columns, schema) for pair in renderer.pairs_of(node)]
     if len(parts) == 1:
         return parts[0]
     stream = parts[0].stream.concat(*[part.stream for part in parts[1:]])

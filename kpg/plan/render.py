@@ -24,7 +24,7 @@ from kpg.plan.constant_rows import feed_values, render_values
 from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
 from kpg.plan.history_nodes import render_history
-from kpg.plan.joins import render_join
+from kpg.plan.joins import pairs_of, render_join
 from kpg.plan.least_value_loops import LeastValueLoop, least_value_loop, render_least_values
 from kpg.plan.loop_errors import collect_errors, masks_of
 from kpg.plan.loops import close_variable, render_variable
@@ -35,6 +35,7 @@ from kpg.plan.rendered import Context, Rendered, RenderedArrangement
 from kpg.plan.saturations import render_saturation
 from kpg.plan.scopes import Scopes
 from kpg.plan.streams import Streams
+from kpg.plan.views import View
 
 
 class Renderer(Streams):
@@ -55,6 +56,7 @@ class Renderer(Streams):
         self._component_operators: dict[nodes.LeaveNode, bool] = {}
         self._open: list[tuple[nodes.VariableNode, iterate.Feedback]] = []
         self._constants: list[tuple[nodes.ValuesNode, Source]] = []  # to be fed when all imports are known
+        self._pairs: dict[nodes.JoinNode, list[tuple[View, View]]] = {}
         self._imports_of: dict[object, set[object]] = {}  # the arrangements that each node imports
 
     # Called by the code that renders nodes
@@ -70,6 +72,13 @@ class Renderer(Streams):
         if (node, keys) not in self._arrangements:
             self._satisfy(RenderDependency(node, keys))
         return self._arrangements[node, keys]
+
+    def pairs_of(self, node: nodes.JoinNode) -> list[tuple[View, View]]:
+        """Return the pairs of views that a join consists of; chosen once, so that they are the ones it depends on."""
+        pairs = self._pairs.get(node)
+        if pairs is None:
+            pairs = self._pairs[node] = pairs_of(node, self.is_alone)
+        return pairs
 
     def collection_in(self, node: nodes.PlanNode, loop: nodes.Loop | None) -> Rendered:
         """Return the stream of a node, entered into a loop."""

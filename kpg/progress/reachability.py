@@ -38,8 +38,9 @@ class Reachability:
     def add_edge(self, source: int, target: int, summary: Summary) -> None:
         """Add an edge: a message at `source` can cause one at `target`, at a time changed by `summary`."""
         self._incoming[target].append((source, summary))
-        self._paths.clear()
-        self._functions.clear()
+        if self._functions or self._paths:
+            self._paths.clear()
+            self._functions.clear()
 
     def paths_to(self, target: int) -> Paths:
         """Return the minimal path summaries of each location that reaches `target`."""
