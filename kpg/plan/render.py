@@ -15,7 +15,6 @@ from typing import Any
 
 from kpg.columns.schema import Schema
 from kpg.dataflow.graph import Dataflow
-from kpg.operators import iterate
 from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
@@ -27,7 +26,7 @@ from kpg.plan.history_nodes import render_history
 from kpg.plan.joins import pairs_of, render_join
 from kpg.plan.least_value_loops import LeastValueLoop, least_value_loop, render_least_values
 from kpg.plan.loop_errors import collect_errors, masks_of
-from kpg.plan.loops import close_variable, render_variable
+from kpg.plan.loops import OpenVariable, close_variable, render_variable
 from kpg.plan.node_traversal import count_uses
 from kpg.plan.placement import common_placement
 from kpg.plan.reductions import render_reduction
@@ -54,7 +53,7 @@ class Renderer(Streams):
         self._saturations: dict[nodes.SaturationSpec, list[Rendered]] = {}
         self._least_values: dict[nodes.LeaveNode, LeastValueLoop | None] = {}
         self._component_operators: dict[nodes.LeaveNode, bool] = {}
-        self._open: list[tuple[nodes.VariableNode, iterate.Feedback]] = []
+        self._open: list[OpenVariable] = []
         self._constants: list[tuple[nodes.ValuesNode, Source]] = []  # to be fed when all imports are known
         self._pairs: dict[nodes.JoinNode, list[tuple[View, View]]] = {}
         self._imports_of: dict[object, set[object]] = {}  # the arrangements that each node imports
@@ -139,7 +138,7 @@ class Renderer(Streams):
     def finish(self) -> None:
         """Close the loops, and feed constant rows. Nothing can be rendered afterwards but errors."""
         while self._open:
-            close_variable(self, *self._open.pop(0))
+            close_variable(self, self._open.pop(0))
         while self._constants:
             feed_values(self, *self._constants.pop())
 
@@ -215,8 +214,8 @@ class Renderer(Streams):
             case nodes.ConsolidateNode():
                 return self.consolidate(self.collection(node.input))
             case nodes.VariableNode():
-                rendered, feedback = render_variable(self, node)
-                self._open.append((node, feedback))
+                rendered, variable = render_variable(self, node)
+                self._open.append(variable)
                 return rendered
             case nodes.LeaveNode() if self.is_component_operator(node):
                 return render_components(self, node)

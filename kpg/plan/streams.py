@@ -131,6 +131,17 @@ class Streams:
             batcher = WorkerLoads(schema.width, stream.depth, owner_of)
         return CompleteInput(stream, pact, batcher)
 
+    def place(self, rendered: Rendered, placed: Placed) -> Rendered:
+        """Send each row to the worker that owns the key in some lanes, unless it is there or any worker will do."""
+        if placed is None or rendered.placed == placed:
+            return rendered
+        schema = rendered.schema
+        types = tuple(schema.lane_types()[lane] for lane in placed)
+        pact = self.by_lanes(schema, placed, (0,) * len(placed), types)
+        depth = rendered.stream.depth
+        stream = self.dataflow.add(linear.Linear("place", []), [(rendered.stream, pact)], depth=depth)
+        return Rendered(stream, schema, rendered.loop, rendered.width, placed=placed)
+
     def to_one_worker(self, schema: Schema) -> Pact:
         """Return the pact that sends all rows to the worker of the empty key."""
         return self._by_key(schema, 0)
