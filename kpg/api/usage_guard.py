@@ -146,7 +146,7 @@ def check_usage(operator: Operator, usage: LimitedUsage) -> None:
     if has_worked or (usage.unmeasured_rows > MEASURE_ROWS and not operator.is_stepping):
         note_progress(dataflow, usage)
         check_state(dataflow, usage)
-    if not operator.is_stepping and not dataflow.tracker.counts:  # everything that was fed is processed
+    if not operator.is_stepping and dataflow.tracker.is_idle:  # everything that was fed is processed
         usage.complete(usage.epoch)
         if not usage.answered:
             usage.answered = True

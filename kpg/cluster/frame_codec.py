@@ -1,7 +1,7 @@
 """Rows and progress counts as the words of a frame, and back.
 
     rows      dataflow, channel, shapes, the times of the message, the three blocks, new texts
-    progress  for each dataflow its id and its changes: location, time, difference
+    progress  for each dataflow its id and its changes: worker, location, time, difference
 
 A text crosses by value the first time and by its symbol after. Each end keeps the symbols that the other end knows, and
 translates received symbols into its own by one array look-up.
@@ -255,8 +255,8 @@ def encode_progress(frame: ProgressFrame) -> bytes:
     words: list[int] = []
     for dataflow, changes in frame.changes:
         words += (dataflow, len(changes))
-        for location, time, difference in changes:
-            words += (location, difference, len(time), *time)
+        for worker, location, time, difference in changes:
+            words += (worker, location, difference, len(time), *time)
     return struct.pack(f"<{len(words)}q", *words)
 
 
@@ -273,13 +273,13 @@ def decode_progress(body: Ints) -> ProgressFrame:
                 raise ProtocolError("a frame of progress has an impossible shape")
             changes: list[Change] = []
             for _ in range(count):
-                location, difference, depth = words[at], words[at + 1], words[at + 2]
+                worker, location, difference, depth = words[at : at + 4]
                 if depth < 0:  # a negative depth would move the position back, and the loop might never end
                     raise ProtocolError("a frame of progress has an impossible shape")
-                at += 3 + depth
-                changes.append((location, tuple(words[at - depth : at]), difference))
+                at += 4 + depth
+                changes.append((worker, location, tuple(words[at - depth : at]), difference))
             by_dataflow.append((dataflow, changes))
-    except IndexError:
+    except (IndexError, ValueError):
         raise ProtocolError("a frame of progress is cut off") from None
     if at != len(words):
         raise ProtocolError("a frame of progress is cut off")

@@ -83,7 +83,7 @@ class RankCompletion(EmbeddedCompletion):
             dataflow = worker.dataflows.get(tracker.owner)
             if dataflow is not None:
                 active.add(dataflow.id)
-            if dataflow is None or not (tracker.counts or tracker.has_unsent):
+            if dataflow is None or (tracker.is_idle and not tracker.has_unsent):
                 worker.changed_trackers.discard(tracker)
             elif not tracker.is_settled(frontier):
                 self._add_lagging(dataflow, reached, lagging)

@@ -88,7 +88,7 @@ class Channel:
         for peer, part in enumerate(parts):
             if part is not None:
                 slice_ = Message(message.times, part)
-                self.count(slice_)
+                self.count(slice_, peer)
                 if peer == worker.index:
                     self.deliver(slice_)
                 else:
@@ -96,11 +96,11 @@ class Channel:
                     if worker.counts is not None:
                         worker.counts.add_message(self.target, rows_of(part), size)
 
-    def count(self, message: Message) -> None:
-        """Count a message in the progress of the dataflow."""
+    def count(self, message: Message, worker: int | None = None) -> None:
+        """Count a message in the progress of the dataflow, at this worker or another."""
         update, location = self.target.dataflow.tracker.update, self.target.input_locations[self.target_input]
         for time in message.times:
-            update(location, time, 1)
+            update(location, time, 1, worker)
 
     def deliver(self, message: Message) -> None:
         """Queue a message at the target, and schedule the target."""

@@ -17,7 +17,8 @@ from kpg.progress.tracker import Change
 class Clock:
     """The number of workers at each time."""
 
-    def __init__(self, start: Time, peers: int) -> None:
+    def __init__(self, start: Time, peers: int, worker: int = 0) -> None:
+        self._worker = worker
         self.now: Frontier = Frontier.at(start)
         self._counts: dict[Time, int] = {start: peers}
         self._unsent: list[Change] = []
@@ -29,10 +30,16 @@ class Clock:
         if self._alone:
             self.now = self.frontier = frontier
             return
-        changes: list[Change] = [(0, time, 1) for time in frontier] + [(0, time, -1) for time in self.now]
+        changes: list[Change] = [(self._worker, 0, time, 1) for time in frontier]
+        changes += [(self._worker, 0, time, -1) for time in self.now]
         self._unsent += changes
         self.now = frontier
         self.receive(changes)
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether some changes were not sent to the peers yet."""
+        return bool(self._unsent)
 
     def take_changes(self) -> list[Change]:
         """Return the changes that were not sent to the peers yet, and count them as sent."""
@@ -41,7 +48,7 @@ class Clock:
 
     def receive(self, changes: Iterable[Change]) -> None:
         """Apply changes, of a peer or of this worker."""
-        for _, time, difference in changes:
+        for _, _, time, difference in changes:
             total = self._counts.get(time, 0) + difference
             if total:
                 self._counts[time] = total

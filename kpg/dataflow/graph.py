@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, least
 from kpg.columns.value_class import value_class
-from kpg.dataflow.channel import Channel, FollowPact, LocalPact, Pact
+from kpg.dataflow.channel import BroadcastPact, Channel, ExchangePact, FollowPact, LocalPact, Pact
 from kpg.dataflow.operator import Message, Operator, Times
 from kpg.dataflow.usage import DataflowUsage
 from kpg.errors import KpgError
@@ -64,7 +64,9 @@ class Dataflow:
         self.channels: list[Channel] = []
         self.internal: list[list[Summary]] = []
         self.reachability = Reachability()
-        self.tracker = Tracker(self.reachability, worker.peers > 1, dataflow_id, worker.changed_trackers)
+        self.tracker = Tracker(self.reachability, worker.peers > 1, dataflow_id, worker.changed_trackers, worker.index)
+        self.waiting: set[Operator] = set()  # operators that hold a time until a frontier passes it
+        self.checked: tuple[int, list[Frontier]] | None = None  # counts and sources when they were last looked at
         self.notes: list[str] = []  # choices of its rendering, for `explain`
         self.failure: KpgError | None = None
         self.dropped = False
@@ -100,6 +102,8 @@ class Dataflow:
         operator.input_locations = []
         operator.channels = [[]] if ports == 1 else [[] for _ in range(ports)]
         operator.queues = []
+        if operator.publishes and depth == self.worker.coordinates:  # no dataflow imports from a loop
+            self.reachability.add_exit(operator.output_location)
         self.operators.append(operator)
         self.internal.append([])
         for index, (stream, pact) in enumerate(inputs):
@@ -126,9 +130,9 @@ class Dataflow:
             )
             self.channels.append(channel)
             source.channels[port].append(channel)
-            self.reachability.add_edge(
-                source.output_location, target.input_locations[target_input], identity(stream.depth)
-            )
+            crosses = self.worker.peers > 1 and isinstance(channel.pact, ExchangePact | BroadcastPact)
+            location = target.input_locations[target_input]
+            self.reachability.add_edge(source.output_location, location, identity(stream.depth), crosses)
 
     def add_source(
         self, operator: Operator, frontier: Callable[[], Frontier], *, depth: int, opening: Times | None = None
@@ -182,6 +186,26 @@ class Dataflow:
             for channel in self.channels:
                 if not isinstance(channel.pact, FollowPact):
                     channel.direct = self.worker.direct
+
+    def set_waiting(self, operator: Operator, is_waiting: bool) -> None:
+        """Note that an operator holds a time until a frontier passes it, or does not any more."""
+        if is_waiting:
+            self.waiting.add(operator)
+            self.worker.waiting.add(self)
+        else:
+            self.waiting.discard(operator)
+            if not self.waiting:
+                self.worker.waiting.discard(self)
+
+    def due_operators(self) -> list[Operator]:
+        """Return the operators that hold a time which a frontier has passed; none if nothing has changed since the
+        last call that returned none."""
+        state = self.tracker.version, self.tracker.source_frontiers()
+        if state == self.checked:
+            return []
+        due = [operator for operator in self.waiting if operator.is_due()]
+        self.checked = None if due else state
+        return due
 
     def set_events(self, events: Events | None) -> None:
         """Log events from now on, beginning with the present structure; None stops logging."""
@@ -241,8 +265,9 @@ class Dataflow:
             self.events.removed.append(self.entity)
             self.events.removed += [operator.entity for operator in self.operators]
             self.events.removed += [channel.entity for channel in self.channels]
+        self.waiting.clear()
+        self.worker.waiting.discard(self)
         for operator in self.operators:
-            self.worker.waiting.discard(operator)
             operator.release()
             operator.queues = [[] for _ in operator.queues]
         for action in self.on_drop:

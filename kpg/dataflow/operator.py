@@ -42,6 +42,7 @@ class Operator(ABC):
     """A node of a dataflow. Subclasses implement `step`."""
 
     waits_for_frontier = False
+    publishes = False  # whether other dataflows may import its output
     schema: Schema | None = None  # of the rows it keeps; None if unknown
     cpu_seconds = 0.0  # of its steps, if a guard measures them (kpg/api/usage_guard.py)
     relations: tuple[str, ...] = ()  # the relations of a program that it computes, or part of which it computes
@@ -115,11 +116,11 @@ class Operator(ABC):
         return False
 
     def frontier(self, input_index: int = 0) -> Frontier:
-        """Return the frontier of an input."""
-        return self.dataflow.tracker.frontier(self.input_locations[input_index])
+        """Return the frontier of an input on this worker."""
+        return self.dataflow.tracker.local_frontier(self.input_locations[input_index])
 
     def output_frontier(self) -> Frontier:
-        """Return the frontier of the output."""
+        """Return a frontier of the output that holds on all workers."""
         return self.dataflow.tracker.frontier(self.output_location)
 
     def send(self, payload: Any, times: Times, port: int = 0) -> None:
@@ -144,11 +145,7 @@ class Operator(ABC):
             update(self.output_location, time, -1)
         self.held = times
         if self.waits_for_frontier:
-            waiting = self.dataflow.worker.waiting
-            if times:
-                waiting.add(self)
-            else:
-                waiting.discard(self)
+            self.dataflow.set_waiting(self, bool(times))
 
     def is_due(self) -> bool:
         """Return whether the frontier of input 0 has passed a held time."""

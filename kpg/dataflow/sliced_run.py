@@ -43,7 +43,8 @@ class SlicedRun:
         """Step for about this long, or until nothing is left to do for now. Return whether work may be left."""
         self._end = perf_counter() + seconds
         if self._worker.peers > 1:
-            self._worker.find_work()  # what peers have sent may be for a lighter dataflow than those that are busy
+            self._worker.exchange()  # peers, and lighter dataflows than those that are busy, wait at most for a slice
+            self._worker.wake()
         with taking_turns(self):
             while True:
                 self._collect()

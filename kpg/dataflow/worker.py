@@ -2,9 +2,9 @@
 
 A worker steps the scheduled operators in the order of dataflows, and within a dataflow in the order of construction. A
 dataflow comes after the dataflows it reads, so an operator usually steps once for all messages of a transaction. When
-no operator is scheduled, the worker exchanges progress with its peers. Then it schedules each operator that holds a
-time which the frontier has passed. `run` does all work in this order; `run_slice` works for a limited time and divides
-it fairly among dataflows (kpg.dataflow.sliced_run).
+no operator is scheduled, the worker schedules each operator that holds a time which the frontier has passed. If none is
+due, it sends the progress that its peers may wait for, and processes their frames. `run` does all work in this order;
+`run_slice` works for a limited time and divides it fairly among dataflows (kpg.dataflow.sliced_run).
 Cost: nothing for operators and dataflows without work.
 """
 
@@ -48,9 +48,10 @@ class Worker:
         self.index = index
         self.peers = peers
         self.transport: Transport = transport or NoPeers()
-        self.clock = Clock(start, peers)
+        self.coordinates = len(start)  # of times outside of loops
+        self.clock = Clock(start, peers, index)
         self.dataflows: dict[int, Dataflow] = {}
-        self.waiting: set[Operator] = set()
+        self.waiting: set[Dataflow] = set()  # with operators that hold a time until a frontier passes it
         self.events: Events | None = None  # None: events are not logged
         self.counts: WorkCounts | None = None  # None: work is not counted
         self.logging = True  # whether events of dataflows that are installed now are logged
@@ -189,11 +190,17 @@ class Worker:
                 with budget(self.guard):
                     self._run(operator)
             return True
-        return self.find_work()
+        return self.find_work(in_slices=False)
 
-    def find_work(self) -> bool:
-        """Exchange progress, and schedule operators that wait for it. Return whether there is work now."""
-        busy = self.exchange() | self.wake()
+    def find_work(self, in_slices: bool = True) -> bool:
+        """Schedule operators that wait for progress, and exchange it. Return whether there is work now.
+
+        Operators that are due run first: what follows from their work is one set of changes with what came before. Not
+        so in slices, where operators of one dataflow may be due all the time while peers wait for another.
+        """
+        busy = self.wake()
+        if in_slices or not busy:
+            busy |= self.exchange()
         if self.cleanup_due and not busy and not self.is_busy:
             self._clean_up()
         return busy
@@ -217,7 +224,7 @@ class Worker:
             self._slices.finish()
         if self.direct.active:
             self.direct.run()
-        while self._ready or self.exchange() | self.wake():
+        while self._ready or self.wake() or self.exchange():
             while self._ready:
                 self._run(heapq.heappop(self._ready)[2])
                 if self.interrupted:
@@ -271,10 +278,12 @@ class Worker:
         recoveries, self._recoveries = self._recoveries, []
         for recover in recoveries:  # before the clock's next time is sealed: they may read as of the last one
             recover()
-        due = [operator for operator in self.waiting if operator.is_due()] if self.waiting else []
-        for operator in due:
-            self.schedule(operator)
-        return bool(due) or bool(recoveries)
+        found = bool(recoveries)
+        for dataflow in tuple(self.waiting) if self.waiting else ():
+            for operator in dataflow.due_operators():
+                self.schedule(operator)
+                found = True
+        return found
 
     def queue_idle_work(self, operator: Operator) -> None:
         """Add an operator to the queue of idle work, until it has none left."""
@@ -342,22 +351,30 @@ class Worker:
         self.clock.advance_to(frontier)
 
     def exchange(self) -> bool:
-        """Send progress changes to the peers and process their frames. Return whether there were any."""
+        """Send progress changes if peers wait for them, and process frames of peers. Return whether there were any."""
         if self.peers == 1:
             return False
-        changes = [(CLOCK, self.clock.take_changes())]
-        changes += [(tracker.owner, tracker.take_changes()) for tracker in self.changed_trackers]
-        unsent = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)
-        if unsent:
-            size = self.transport.broadcast(ProgressFrame(unsent))
-            if self.counts is not None:
-                self.counts.add_progress(self.peers - 1, size)
-            if self.events is not None:
-                self.events.progress.append(sum(len(list_) for _, list_ in unsent))
+        sent = self._must_send()
+        if sent:
+            self._send_progress()
         frames = self.transport.receive()
         for frame in frames:
             self._process(frame)
-        return bool(unsent or frames)
+        return sent or bool(frames)
+
+    def _must_send(self) -> bool:
+        return self.clock.has_unsent or any(tracker.must_send() for tracker in self.changed_trackers)
+
+    def _send_progress(self) -> None:
+        """Send all unsent changes to the peers as one atomic set: one dataflow may feed another."""
+        changes = [(CLOCK, self.clock.take_changes())]
+        changes += [(tracker.owner, tracker.take_changes()) for tracker in self.changed_trackers]
+        unsent = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)
+        size = self.transport.broadcast(ProgressFrame(unsent))
+        if self.counts is not None:
+            self.counts.add_progress(self.peers - 1, size)
+        if self.events is not None:
+            self.events.progress.append(sum(len(list_) for _, list_ in unsent))
 
     def is_settled(self) -> bool:
         """Return whether all workers have reached this one's clock and nothing before it is in flight anywhere."""
@@ -365,9 +382,9 @@ class Worker:
         if self.is_busy or self.clock.frontier != now:
             return False
         for tracker in tuple(self.changed_trackers):
-            if tracker.owner not in self.dataflows or not (tracker.counts or tracker.has_unsent):
+            if tracker.owner not in self.dataflows or (tracker.is_idle and not tracker.has_unsent):
                 self.changed_trackers.discard(tracker)
-            elif tracker.has_unsent or not tracker.is_settled(now):
+            elif tracker.must_send() or not tracker.is_settled(now):
                 return False
         return True
 

@@ -55,6 +55,8 @@ class Arranged:
 class Publisher(Operator):
     """An operator that produces batches: it sends them, feeds importers, and inserts them into a trace with readers."""
 
+    publishes = True
+
     def __init__(self, name: str, spine: Spine) -> None:
         super().__init__(name)
         self.spine = weakref.ref(spine)

@@ -171,7 +171,7 @@ class SimulatedCluster:
             assert not db.worker._early_frames, "frames for a dataflow that no worker builds"
             now = db.worker.clock.frontier
             for dataflow in db.worker.dataflows.values():
-                for counts in dataflow.tracker.counts.values():
+                for counts in dataflow.tracker.all_counts():
                     for time, count in counts.items():  # only capabilities for later times may remain
                         assert count > 0 and now.extend(len(time)).beyond(time), f"{dataflow.name} is stuck at {time}"
             db.seal(before)

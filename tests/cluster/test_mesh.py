@@ -16,7 +16,7 @@ from kpg.dataflow.operator import Message
 from kpg.dataflow.transport import DataFrame, ProgressFrame
 from kpg.errors import WorkerLost
 
-PROGRESS = ProgressFrame(((0, [(1, (0,), 1)]),))
+PROGRESS = ProgressFrame(((0, [(0, 1, (0,), 1)]),))
 
 
 def ends() -> tuple[Mesh, Mesh]:

@@ -100,10 +100,32 @@ def progress_of(times, frames):
 
 
 def test_progress_messages_do_not_grow_with_the_number_of_times_that_an_advance_retires(frames):
-    """A1.14: one advance over 300 distinct times sends as many progress frames and counts as one over a single time."""
+    """A1.14: an advance over 300 distinct times sends about as many progress frames and counts as one over one time."""
     one_time, many_times = progress_of(1, frames), progress_of(300, frames)
-    assert 0 < many_times[0] <= one_time[0]
+    assert 0 < many_times[0] <= one_time[0] + 1  # rows that arrive late may be at earlier times than those before
     assert many_times[1] <= 2 * one_time[1]
+
+
+@pytest.mark.parametrize("peers", [2, 3, 4])
+def test_a_loop_sends_one_progress_frame_in_each_round(frames, peers):
+    """A1.14: a worker that has sent its rows of a round tells its peers once, and sends nothing when theirs arrive."""
+
+    def count_up(db):
+        start = db.input("start", n=int)
+        return start.iterate(lambda now: steps(now).concat(start).distinct()).output("numbers")
+
+    def steps(now):  # every row leads to several in the next round, of several workers
+        following = (col("n") // 1000 + 1) * 1000
+        lanes = [now.select(n=following + lane) for lane in range(8)]
+        return lanes[0].concat(*lanes[1:]).filter(col("n") < 1000 * 40)
+
+    cluster = SimulatedCluster(peers, count_up)
+    cluster.advance()
+    frames.clear()
+    cluster.insert(0, "start", (0,))
+    cluster.advance()
+    assert len(cluster.answer()) > 40
+    assert len(frames) <= peers * (40 + 4)
 
 
 def test_an_advance_seals_one_batch_however_many_times_it_covers():

@@ -136,10 +136,7 @@ def test_only_updates_before_an_arrangement_are_sent_to_other_workers() -> None:
         cluster.insert(node % 2, "edges", (node, node + 1))
     cluster.advance()
     assert crossed and {kind for _, kind in crossed} == {"Updates"}
-    assert {name.split()[0] for name, _ in crossed} <= {
-        "arrange",
-        "place",
-    }  # the source of a loop is placed as it enters
+    assert {name.split()[0] for name, _ in crossed} <= {"arrange", "place"}  # the latter as rows enter a loop
     traces = [{id(spine) for spine in db.spines()} for db in cluster.databases]
     batches = [
         {id(batch.updates.data) for spine in db.spines() for batch in spine.batches_through(None)}

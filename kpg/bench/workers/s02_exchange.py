@@ -31,7 +31,7 @@ from kpg.dataflow.transport import ProgressFrame
 ROUNDS = 100
 LOOPS = 50
 REHEARSED_LOOPS = 5
-PROGRESS = ProgressFrame(((1, [(2, (0, 1), 1), (3, (0, 1), -1)]),))
+PROGRESS = ProgressFrame(((1, [(0, 2, (0, 1), 1), (1, 3, (0, 1), -1)]),))
 ROW = Message(((0, 1),), Updates(np.ones((2, 1), np.int64), constant((0, 1)), constant((1,))))
 Step = Callable[[kpg.Collection, kpg.Collection], kpg.Collection]
 
