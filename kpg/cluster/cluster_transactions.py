@@ -1,4 +1,4 @@
-"""The transactions of a db on several workers: all workers log their rows, then all move their clocks.
+"""The transactions of a db on several workers: all workers log their rows, then all move their clocks, in one command.
 
     advance    the pending rows that were sent before; a lost worker is replaced, and the advance is tried again
     publish    rows that are staged on the workers; they are lost with their worker, so the caller must write again
@@ -17,11 +17,9 @@ from kpg.cluster.rank_commands.input_commands import CloseInputCommand
 from kpg.cluster.rank_commands.staging_commands import PublishCommand
 from kpg.cluster.rank_commands.time_commands import (
     AdvanceCommand,
-    LogCommand,
     MarkCommand,
     RankReport,
     TakeBackCommand,
-    UnlogCommand,
 )
 from kpg.cluster.sent_rows import SentMark
 from kpg.cluster.staged_rows import KEPT_SECONDS
@@ -120,21 +118,25 @@ class ClusterTransactions:
         self._closing = [closing for closing in self._closing if closing != name]
 
     def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...], wait: bool) -> list[RankReply[RankReport]]:
-        """Make all workers log the rows they received, then make all move their clocks."""
+        """Make all workers log the rows they received and agree that all have, then move their clocks."""
         to, written_origins = frontier.elements, tuple((origin.source, origin.batch) for origin in origins)
-        if self.db.directory is not None:
-            try:
-                self.db.coordinator.ask(LogCommand(to, written_origins))
-            except StorageError:
-                self.db.coordinator.ask(UnlogCommand())  # on the workers that could write
-                raise
         sealed = self.db.completion.take_sealed() if self.db.answers_lag else -1
         seal = not self.db.completion.watched
         self.db.completion.hold_seal(wait and not seal)
         command = AdvanceCommand(
-            to, tuple(self.db.pending), written_origins, wait, sealed if sealed >= 0 else None, seal
+            to,
+            tuple(self.db.pending),
+            written_origins,
+            wait,
+            sealed if sealed >= 0 else None,
+            seal,
+            log=self.db.directory is not None,
         )
-        return self.db.coordinator.ask(command)
+        try:
+            return self.db.coordinator.ask(command)
+        except StorageError:
+            self.db.completion.hold_seal(False)
+            raise
 
     def _finish_advance(self, frontier: Frontier, replies: list[RankReply[RankReport]], wait: bool) -> None:
         """Note that all workers have moved to a time, and keep the changes that they sent."""

@@ -1,7 +1,8 @@
 """The coordinator starts the ranks, begins their generations, and sends every command to all of them in one order.
 
     ask(command)                 to every rank; returns their results, rank by rank
-    tell(rank, command, rows)    to one rank, without a reply; an error arrives with the next reply
+    tell(rank, command, rows)    to one rank, without a reply; an error arrives with the next reply. Few rows leave
+                                 together with the next command that all ranks get, as one message
     take_reports()               what ranks have sent by themselves: changes, and how far answers are complete
 
 A command is sent to all ranks before any reply is awaited. The loss of a rank ends the generation: the call that
@@ -52,6 +53,7 @@ from kpg.version import __version__
 Result = TypeVar("Result", covariant=True)
 Service = Callable[[FrameSocket], None]
 
+HELD_BYTES = 1 << 16  # of rows that wait for the next command: a rank has to wake up once for all of them
 UNSENT_LIMIT_BYTES = 64 << 20  # to one rank; beyond it `tell` waits, so that a slow rank does not fill our memory
 POLL_SECONDS = 0.5  # between two checks of silent ranks
 START_POLL_SECONDS = 0.2
@@ -107,10 +109,11 @@ class RankMember:
         self.unreported_error: KpgError | None = None  # of a command that was sent without a number
         self.reports: deque[ArrivedReply] = deque()  # that the rank has sent by itself
 
-    def send(self, number: int, text: str, blocks: Sequence[RowBlock]) -> None:
-        """Send a command, as far as the socket takes it now."""
+    def send(self, number: int, text: str, blocks: Sequence[RowBlock], hold: bool = False) -> None:
+        """Send a command, as far as the socket takes it now; with `hold`, only if much is unsent."""
         self.connection.send(REQUEST, encode_frame(number, text, blocks, self.dictionary))
-        self.connection.flush()
+        if not hold or self.connection.unsent > HELD_BYTES:
+            self.connection.flush()
 
     def receive(self) -> None:
         """Send and receive without waiting."""
@@ -288,7 +291,7 @@ class Coordinator:
         """Send a command to one rank without waiting for it, unless too much is unsent."""
         with self.lock:
             self._check()
-            self._send(rank, UNNUMBERED, encode(command), blocks)
+            self._send(rank, UNNUMBERED, encode(command), blocks, hold=True)
             connection = self.members[rank].connection
             while connection.unsent > UNSENT_LIMIT_BYTES:
                 connection.wait(POLL_SECONDS)
@@ -324,9 +327,9 @@ class Coordinator:
                 reports.append((member.rank, RankReply(decode_report(arrived.text), arrived.blocks)))
         return reports
 
-    def _send(self, rank: int, number: int, text: str, blocks: Sequence[RowBlock]) -> None:
+    def _send(self, rank: int, number: int, text: str, blocks: Sequence[RowBlock], hold: bool = False) -> None:
         try:
-            self.members[rank].send(number, text, blocks)
+            self.members[rank].send(number, text, blocks, hold)
         except Unreachable as error:
             raise self._lose(rank, error) from None
 

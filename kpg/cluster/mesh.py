@@ -9,6 +9,7 @@ notices the loss of a peer raises `WorkerLost`.
 
 from __future__ import annotations
 
+import struct
 import time
 from collections import deque
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from kpg.dataflow.operator import Message
 from kpg.dataflow.transport import FailureFrame, Frame, ProgressFrame
 from kpg.errors import ProtocolError, Unreachable, WorkerLost
 
-ROWS, PROGRESS, EXCHANGE, FAILURE = 1, 2, 3, 4  # kinds of frames
+ROWS, PROGRESS, EXCHANGE, FAILURE, VOTE = 1, 2, 3, 4, 5  # kinds of frames
 UNSENT_LIMIT_BYTES = 64 << 20  # to one peer
 FLUSH_BYTES = 1 << 14  # fewer rows are sent together with the progress message that counts them
 
@@ -34,6 +35,7 @@ class Peer:
         self.connection = connection
         self.dictionary = frame_codec.SymbolDictionary(symbols)
         self.exchanged: deque[Updates] = deque()  # parts that the peer has sent in `exchange`
+        self.votes: deque[bool] = deque()  # that the peer has sent in `agree`
 
 
 class Mesh:
@@ -101,6 +103,8 @@ class Mesh:
             for kind, body in frames:
                 if kind == EXCHANGE:
                     peer.exchanged.append(frame_codec.decode_updates(body, 0, peer.dictionary)[0])
+                elif kind == VOTE:
+                    peer.votes.append(len(body) == 1 and int(body[0]) == 1)
                 else:
                     self._arrived.append(self._decode(peer, kind, body))
 
@@ -131,6 +135,19 @@ class Mesh:
             frames.wait(self.connections(), 0.1)
             check_abandoned()
         return [parts[self.rank], *[peer.exchanged.popleft() for peer in self.peers.values()]]
+
+    def agree(self, vote: bool, check_abandoned: Callable[[], object]) -> bool:
+        """Return whether all ranks vote yes; all vote at the same point of the same command."""
+        for peer in self.peers.values():
+            peer.connection.send(VOTE, [struct.pack("<q", vote)], urgent=True)
+            self._flush(peer)
+        self.pump()
+        while not all(peer.votes and not peer.connection.unsent for peer in self.peers.values()):
+            frames.wait(self.connections(), 0.1)
+            self.pump()
+            check_abandoned()
+        votes = [peer.votes.popleft() for peer in self.peers.values()]
+        return vote and all(votes)
 
     def drain(self, timeout_seconds: float) -> bool:
         """Send all that is unsent. Return False if some is left when the time is over."""

@@ -23,6 +23,7 @@ from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.dataflow.operator import Message
 from kpg.operators.exchange import partition_by
 from kpg.storage.checkpoint import Checkpoint
+from kpg.storage.record import Origin
 from kpg.storage.recovery import Recovered, batch_complete_updates
 from kpg.storage.storage import Storage
 from kpg.trace.batch import Batch
@@ -70,6 +71,21 @@ class RankDurable(DurableStore):
         wait([self._common.written])
         self.collect_checkpoint()
         return self._common.written.result()
+
+    def write_with_all(self, db: EmbeddedDatabase, frontier: Frontier, origins: tuple[Origin, ...]) -> bool:
+        """Write this rank's part of a transaction as all ranks do now, before any of them moves its clock.
+
+        Return False if another rank could not write its part: then this one has removed its own.
+        """
+        try:
+            self.write(db, frontier, origins)
+        except BaseException:
+            self._mesh.agree(False, self._check_abandoned)
+            raise
+        if self._mesh.agree(True, self._check_abandoned):
+            return True
+        self.unwrite(db)
+        return False
 
     def unwrite(self, db: EmbeddedDatabase) -> None:
         """Remove this rank's part of a transaction from the log, because another rank could not write its part."""

@@ -173,13 +173,14 @@ def test_workers_that_die_again_and_again_end_the_call_and_lose_nothing(
 ) -> None:
     """A call gives up in bounded time, says where the rows are, and the next one continues once workers live again."""
     monkeypatch.setattr(generations, "RECOVERY_SECONDS", 1.0)
-    stop = threading.Event()
+    begun, stop = threading.Event(), threading.Event()
 
     def murder(db: Any) -> None:
         while not stop.wait(0.02):
             for member in tuple(db.coordinator.members.values()):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(member.pid, signal.SIGKILL)
+            begun.set()
 
     with kpg.open(tmp_path / "db", workers=2) as db:
         kv = db.input("kv", key="k", k=int, v=str)
@@ -189,6 +190,7 @@ def test_workers_that_die_again_and_again_end_the_call_and_lose_nothing(
         kv.upsert([(1, "b")])
         killer = threading.Thread(target=murder, args=(db,))
         killer.start()
+        begun.wait()  # an advance takes less time than the first wait of the killer
         began = time.monotonic()
         with pytest.raises(kpg.WorkerLost) as lost:
             db.advance()

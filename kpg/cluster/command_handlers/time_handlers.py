@@ -6,7 +6,6 @@ from kpg.algebra.frontier import Frontier
 from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.time_commands import (
     AdvanceCommand,
-    LogCommand,
     MarkCommand,
     RankReport,
     SealCommand,
@@ -14,7 +13,6 @@ from kpg.cluster.rank_commands.time_commands import (
     SettleCommand,
     TakeBackCommand,
     TimeCommand,
-    UnlogCommand,
 )
 from kpg.cluster.rank_durability import RankDurable
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
@@ -25,13 +23,20 @@ from kpg.storage.record import Origin
 
 @HANDLERS.handles(AdvanceCommand)
 def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> Answer[RankReport]:
-    """Move the clock, and complete all work before it if the coordinator waits for that."""
-    db = rank.db
+    """Move the clock, and complete all work before it if the coordinator waits for that.
+
+    The log is forced to disk in the background, until all work is done.
+    """
+    db, origins = rank.db, tuple(Origin(*origin) for origin in command.origins)
+    if command.sealed is not None:
+        rank.completion.note_sealed(command.sealed)
+    if command.log:
+        assert isinstance(db.durable, RankDurable)
+        if not db.durable.write_with_all(db, Frontier(command.to), origins):
+            return Answer(RankReport())  # the coordinator gets the error of the rank that could not write
     for name in command.dirty:  # on all ranks in the same order, whichever of them has rows
         rank.find_input(name).prepare()
     busy, before = bool(db.pending), db.time
-    if command.sealed is not None:
-        rank.completion.note_sealed(command.sealed)
     db.move_clock(Frontier(command.to))
     if command.wait:
         rank.do_all_work()
@@ -39,8 +44,8 @@ def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> An
     if db.durable is not None:
         db.durable.wait()
         log_bytes = db.durable.storage.log_bytes
-    for origin in command.origins:
-        db.applied.add(Origin(*origin))
+    for origin in origins:
+        db.applied.add(origin)
     rank.data_service.end_publication(committed=True)
     if not command.wait:
         rank.completion.unfinished = True
@@ -63,21 +68,6 @@ def serve(rank: RankGeneration, command: ServeCommand, blocks: Blocks) -> None:
     """Work in slices from now on."""
     rank.do_all_work()
     rank.completion.serving = True
-
-
-@HANDLERS.handles(LogCommand)
-def log(rank: RankGeneration, command: LogCommand, blocks: Blocks) -> None:
-    """Write the rows of the open epoch to the log; forcing it to disk goes on in the background."""
-    assert rank.db.durable is not None
-    origins = tuple(Origin(*origin) for origin in command.origins)
-    rank.db.durable.write(rank.db, Frontier(command.to), origins)
-
-
-@HANDLERS.handles(UnlogCommand)
-def unlog(rank: RankGeneration, command: UnlogCommand, blocks: Blocks) -> None:
-    """Remove what was logged for the open epoch."""
-    assert isinstance(rank.db.durable, RankDurable)
-    rank.db.durable.unwrite(rank.db)
 
 
 @HANDLERS.handles(MarkCommand)

@@ -31,7 +31,7 @@ class RankReport:
 
 @message("advance", COMMANDS)
 class AdvanceCommand(Command[RankReport]):
-    """Move the clock to a frontier, and log what is new.
+    """Move the clock to a frontier. With `log`, all ranks first write the rows of the open epoch to their logs.
 
     With `wait`, complete all work before the clock first, and send the changes of the followed outputs. Otherwise the
     rank does this in slices, between other commands, and reports what is complete.
@@ -43,6 +43,7 @@ class AdvanceCommand(Command[RankReport]):
     wait: bool = True
     sealed: int | None = None  # the last epoch that all ranks have completed, if they work in slices
     seal: bool = True  # whether the rank may seal what it has completed; otherwise the coordinator sends a `seal`
+    log: bool = False  # a rank that cannot write refuses; the clocks of all ranks then stay where they are
 
 
 @message("seal", COMMANDS)
@@ -55,19 +56,6 @@ class SealCommand(Command[None]):
 @message("serve", COMMANDS)
 class ServeCommand(StructuralCommand):
     """Work in slices between commands from now on. Commands that read name times that are complete."""
-
-
-@message("log", COMMANDS)
-class LogCommand(Command[None]):
-    """Write the rows of the open epoch to the log, before any rank moves its clock."""
-
-    to: FrontierSpec
-    origins: tuple[OriginPair, ...] = ()
-
-
-@message("unlog", COMMANDS)
-class UnlogCommand(Command[None]):
-    """Remove what `LogCommand` wrote: another rank could not write its part."""
 
 
 @message("mark", COMMANDS)
