@@ -87,7 +87,8 @@ def product_of(db, rows=PRODUCT_ROWS):
 
 
 def test_a_light_answer_is_complete_before_a_heavy_one(lagging):
-    c, light, product = product_of(lagging)
+    rows = 2_000  # of each side: the product takes much longer than a few small epochs
+    c, light, product = product_of(lagging, rows)
     first = lagging.epoch
     for number in range(5):
         c.insert([(number,)])
@@ -98,7 +99,7 @@ def test_a_light_answer_is_complete_before_a_heavy_one(lagging):
     sealed = lagging.sealed
     assert sealed is None or sealed.elements[0][0] < first
     product.wait()
-    assert product.snapshot().num_rows == PRODUCT_ROWS**2
+    assert product.snapshot().num_rows == rows**2
     drop_all(lagging, [light, product])
 
 
