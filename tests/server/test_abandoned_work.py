@@ -67,3 +67,23 @@ def test_the_work_of_a_client_that_is_gone_ends(name, server):
         time.sleep(0.0005)
     assert clock() - began < MAX_CPU_SECONDS
     thread.join(PATIENCE)
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_the_work_of_an_interest_that_is_ended_ends(name, server):
+    """`close` ends a query before its first answer, in the same time, and the client goes on."""
+    clock = EngineClock(server)
+    with kpg.connect(server.url, token=ADMIN, reconnect=0) as client:
+        (rule,) = client.register(HEAVY[name])
+        interest = client.interest(rule, limits=UNLIMITED)
+        began = clock()
+        while not is_working(server) or clock() - began < 0.1:
+            time.sleep(0.001)
+        began = clock()
+        interest.close()
+        while is_working(server):
+            assert clock() - began < MAX_CPU_SECONDS
+            time.sleep(0.0005)
+        assert clock() - began < MAX_CPU_SECONDS
+        client.unregister(rule)
+        assert client.query("side", limit=1).num_rows == 1
