@@ -129,8 +129,13 @@ class Database(Uncopyable, ABC):
         return nullcontext()
 
     def read_together(self, *answers: Output, as_of: int | None = None) -> list[pa.Table]:
-        """Return the rows of several answers, all as of one time: by default the newest that all have completed."""
-        if as_of is None and self.config.coordinates == 1:
+        """Return the rows of several answers, all as of one time: by default the newest that all have completed.
+
+        It waits for the first answer of each, and for the last write of the same session.
+        """
+        if as_of is None and self.config.coordinates == 1 and self.epoch > 0:
+            for answer in answers:
+                answer.catch_up()
             complete = [epoch for answer in answers if (epoch := answer.complete_through) is not None]
             as_of = min(complete) if len(complete) == len(answers) and answers else None
         return [answer.snapshot(as_of) for answer in answers]
