@@ -216,8 +216,8 @@ def test_an_answer_that_lags_on_workers_is_rebuilt_and_its_changes_are_the_diffe
 
 def test_an_answer_that_lags_again_is_stopped_and_others_go_on(impatient):
     lagging = FallingBehind(impatient)
-    lagging.insert("a", list(range(1_500)))
-    lagging.insert("b", list(range(3_000)))
+    lagging.insert("a", list(range(6_000)))
+    lagging.insert("b", list(range(12_000)))
     with pytest.raises(kpg.Lagging, match="product fell too far behind") as raised:
         for _ in range(2_000):
             lagging.close_epochs(1)
