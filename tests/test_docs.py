@@ -78,8 +78,8 @@ HELD = [
 ]  # fmt: skip
 FOR_THE_ENGINE = {
     "answers_lag", "uninterrupted", "as_frontier", "as_time", "check", "horizon", "is_single_worker",  # Database
-    "declarations", "declare", "undeclare", "limit_queries", "has_work", "serve_requests", "wait_for_future", "pause_request",
-    "wake", "notify_followers",
+    "declarations", "declare", "undeclare", "limit_queries", "has_work", "serve_requests", "wait_for_future",
+    "pause_request", "wake", "notify_followers",
     "latest", "size", "look_up", "present", "require_unread", "take_lanes",  # BaseRelation, Input
     "answered", "catch_up", "keep_times_apart", "lanes", "notify", "on_failure", "preview", "read_rows",  # Output
     "skip_changes", "leave_groups", "share_limits", "take_limits",  # Output, of a service
