@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ examples:
   kpg bench plot                         draw the latencies of all results into bench-results/latency.png
   kpg bench E3 --profile                 show which files and kernels take the time, instead of measuring
   kpg bench scaling                      predict 1 to 64 workers from the counts in bench-results
-  kpg bench X22 --count                  CPU seconds, bytes and messages of 1, 2, 4 and 8 workers (X22, E1, E8)
+  kpg bench X22 --count                  CPU seconds, bytes and messages of 1, 2, 4 and 8 workers (X22, E1, E8, X14)
 
 what --data takes:
   X7-X10, X22, X25, X26, X30             an edge list of SNAP: two numbers a line, # before comments, possibly .gz
@@ -150,10 +151,14 @@ def plot(directory: Path) -> str:
 
 
 def scaling(directory: Path) -> str:
-    """Return the model of 1 to 64 workers, from the counts in a directory."""
-    from kpg.bench.workers.scaling_model import table
+    """Return the model of 1 to 64 workers, from the counts in a directory, and draw it if matplotlib is installed."""
+    from kpg.bench.workers.scaling_model import draw, table
 
-    return table(directory)
+    text = table(directory)
+    with suppress(ImportError):
+        picture = draw(directory)
+        text += f"\n\nsaved: {picture}" if picture else ""
+    return text
 
 
 WRITERS: dict[str, Callable[[Path], Any]] = {

@@ -4,6 +4,14 @@ import pytest
 
 from kpg.bench.registry import experiment
 from kpg.bench.runner import new_result
+from kpg.bench.workers.paper_scaling import (
+    GRAPHS,
+    PAPER_TASKS,
+    PAPER_WORKERS,
+    TPCH_RATES,
+    paper_gains,
+    paper_inflations,
+)
 from kpg.bench.workers.scaling_model import Costs, Machine, TaskCounts, fit, read_counts, table, without_most
 from kpg.cli import main
 
@@ -41,6 +49,26 @@ def test_workers_gain_less_where_rounds_bound_a_task():
     assert bounded[0] < 8 < bounded[1]  # a larger graph has as many rounds
     faster = Machine(core_speed=2.0, bytes_per_second=1e12, latency_seconds=0.0)
     assert load.seconds(8, COSTS, faster) == pytest.approx(load.cpu_seconds(8, COSTS) / 16, rel=1e-2)
+
+
+def test_work_that_one_worker_does_for_all_bounds_a_task():
+    task = counted("gathered", 1.0, 1e6, 4)
+    for n, row in task.counted.items():
+        row["busiest_cpu_s"] = row["cpu_s"] * (0.75 + 0.25 / n)
+    assert task.alone == pytest.approx(0.75) and task.busiest_share(1) == 1
+    assert task.seconds(1, COSTS, Machine()) / task.seconds(64, COSTS, Machine()) < 1 / 0.75
+    shares = task.shares(8, COSTS, Machine())
+    assert sum(shares) == pytest.approx(1) and min(shares) >= 0
+
+
+def test_the_papers_tables_are_whole():
+    for graph, tasks in GRAPHS.items():
+        assert set(tasks) == set(PAPER_TASKS)
+        for task in tasks:
+            gains, inflations = paper_gains(graph, task), paper_inflations(graph, task)
+            assert len(gains) == len(PAPER_WORKERS) and gains[0] == inflations[0] == 1
+            assert all(gain <= 1.03 * workers for gain, workers in zip(gains, PAPER_WORKERS, strict=True))
+    assert sorted(TPCH_RATES) == list(range(1, 23)) and all(one < most for one, most in TPCH_RATES.values())
 
 
 def test_no_cost_is_negative():

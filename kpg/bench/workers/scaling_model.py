@@ -3,12 +3,14 @@
     CPU(N)      =  CPU(1)  +  row · sent(N)  +  round · N · rounds  +  worker · (N − 1)
     sent(N)     =  exchanged · (1 − 1/N)                   a row that leaves goes to one of N − 1 peers
     messages(N) =  pairs · N (N − 1)                       rows and progress, to each peer in each round
-    elapsed(N)  =  CPU(N) / (N · core speed)  +  rounds · latency  +  bytes(N) / (N · bandwidth)
+    busiest(N)  =  CPU(N) · (alone  +  (1 − alone) / N)    `alone`: the share that one worker does for all
+    elapsed(N)  =  busiest(N) / core speed  +  rounds · latency  +  bytes(N) / (N · bandwidth)
 
 The costs of a row, of a round and of a worker are the same for all tasks; a fit of least squares finds them from the
 counts of `kpg bench ID --count`. The other figures of a task are its own counts at the largest number of workers. The
 check leaves these out: it fits the model to fewer workers, and compares its prediction with the counts of the most.
-The model assumes that keys are spread evenly, and that nothing overlaps.
+The model assumes that keys are spread evenly, and that nothing overlaps. Beside its gains stand those that the papers
+print (kpg.bench.workers.paper_scaling); `draw` draws both.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ from typing import Any
 import numpy as np
 
 from kpg.bench.results import read
+from kpg.bench.workers.paper_scaling import GRAPHS, PAPER_TASKS, PAPER_WORKERS, paper_gains
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
+BOUND_WORKERS = 32  # the most that the papers print
 GROWTHS = (1, 10)  # of the data: X22 at scale 1 has a tenth of the edges of the papers' graph
 CASE = re.compile(r"^([^:]*), (\d+) workers?$")
 
@@ -79,13 +83,32 @@ class TaskCounts:
         more = costs.round * rounds + costs.worker * (workers - 1)
         return growth * (float(self.counted[1]["cpu_s"]) + costs.row * self.sent(workers)) + more
 
+    @property
+    def alone(self) -> float:
+        """The share of the work that one worker does for all, from the worker with the most CPU time."""
+        row, most = self.counted[self.largest], self.largest
+        share = float(row.get("busiest_cpu_s") or 0) / float(row["cpu_s"])
+        return max(0.0, (share - 1 / most) / (1 - 1 / most))
+
+    def busiest_share(self, workers: int) -> float:
+        """Return the share of the CPU time that the busiest worker has."""
+        return self.alone + (1 - self.alone) / workers
+
     def seconds(self, workers: int, costs: Costs, machine: Machine, growth: float = 1.0) -> float:
         """Return the elapsed seconds for `growth` times the rows, if each worker has a core."""
-        working = self.cpu_seconds(workers, costs, growth) / (workers * machine.core_speed)
+        working = self.cpu_seconds(workers, costs, growth) * self.busiest_share(workers) / machine.core_speed
         if workers == 1:
             return working
         waiting = float(self.counted[self.largest]["rounds"]) * machine.latency_seconds
         return working + waiting + growth * self.bytes(workers) / (workers * machine.bytes_per_second)
+
+    def shares(self, workers: int, costs: Costs, machine: Machine, growth: float = 1.0) -> tuple[float, ...]:
+        """Return the shares of elapsed time: its own work, rows that are sent, rounds and workers, and the network."""
+        total, speed = self.seconds(workers, costs, machine, growth), machine.core_speed / self.busiest_share(workers)
+        own = growth * float(self.counted[1]["cpu_s"]) / speed
+        rows = growth * costs.row * self.sent(workers) / speed if workers > 1 else 0.0
+        rounds = self.cpu_seconds(workers, costs, growth) / speed - own - rows
+        return own / total, rows / total, rounds / total, 1 - (own + rows + rounds) / total
 
 
 def read_counts(directory: Path) -> list[TaskCounts]:
@@ -127,7 +150,76 @@ def table(directory: Path) -> str:
     tasks = read_counts(directory)
     if not tasks:
         return f"{directory} has no counts yet; `kpg bench X22 --count` makes some"
-    return "\n".join(lines(tasks, fit(tasks), Machine()))
+    costs = fit(tasks)
+    return "\n".join([*lines(tasks, costs, Machine()), *paper_lines(), *bound_lines(tasks, costs, Machine())])
+
+
+def paper_lines() -> Iterator[str]:
+    """Yield the table of the papers' gains."""
+    yield ""
+    yield "| times faster, K-Pg as printed | " + " | ".join(map(str, PAPER_WORKERS)) + " |"
+    yield "|---|" + "---|" * len(PAPER_WORKERS)
+    for graph in GRAPHS:
+        for task in PAPER_TASKS:
+            gains = [f"{gain:.1f}" for gain in paper_gains(graph, task)]
+            yield f"| {graph}, {task} | " + " | ".join(gains) + " |"
+
+
+def bound_lines(tasks: Iterable[TaskCounts], costs: Costs, machine: Machine) -> Iterator[str]:
+    """Yield the table of what bounds each task: shares of its time on 32 workers, and where half of it is not work."""
+    growth = GROWTHS[-1]
+    yield ""
+    yield (
+        f"| on {BOUND_WORKERS} workers, {growth} × the rows | done by one | its own work | sent rows | rounds "
+        "| network and waiting | half is not its own work from |"
+    )
+    yield "|---|---|---|---|---|---|---|"
+    for task in tasks:
+        shares = task.shares(BOUND_WORKERS, costs, machine, growth)
+        from_workers = next((n for n in WORKERS if task.shares(n, costs, machine, growth)[0] < 0.5), None)
+        cells = [f"{100 * share:.0f}%" for share in (task.alone, *shares)]
+        yield f"| {task.name} | " + " | ".join(cells) + f" | {f'{from_workers} workers' if from_workers else 'never'} |"
+
+
+def draw(directory: Path) -> Path | None:
+    """Draw the gains of the model beside those of the papers into scaling.png; None if nothing was counted."""
+    tasks = read_counts(directory)
+    if not tasks:
+        return None
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    costs, columns = fit(tasks), 4
+    rows = -(-len(tasks) // columns)
+    figure, grid = pyplot.subplots(
+        rows, columns, figsize=(3.2 * columns, 3 * rows), layout="constrained", squeeze=False, sharex=True, sharey=True
+    )
+    for axes, task in zip(grid.flat, tasks, strict=False):
+        axes.set_title(task.name, fontsize=10, loc="left")
+        axes.plot(WORKERS, WORKERS, color="#c8c8c8", linewidth=0.8, label="linear")
+        for growth, colour in zip(GROWTHS, ("#9065b0", "#0b6e99"), strict=True):
+            alone = task.seconds(1, costs, Machine(), growth)
+            gains = [alone / task.seconds(workers, costs, Machine(), growth) for workers in WORKERS]
+            axes.plot(WORKERS, gains, color=colour, marker="o", markersize=3, label=f"model, {growth} × the rows")
+        if task.name in PAPER_TASKS:
+            for graph, style in zip(GRAPHS, ("-", "--", ":"), strict=True):
+                gains = paper_gains(graph, task.name)
+                axes.plot(PAPER_WORKERS, gains, color="#d9730d", linestyle=style, linewidth=1, label=f"K-Pg, {graph}")
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        axes.legend(fontsize=6, frameon=False, loc="upper left")
+        axes.tick_params(labelsize=8)
+        axes.grid(True, which="major", linewidth=0.4, alpha=0.6)
+    for axes in grid.flat[len(tasks) :]:
+        axes.set_visible(False)
+    figure.supxlabel("workers", fontsize=9)
+    figure.supylabel("times faster than one worker", fontsize=9)
+    path = directory / "scaling.png"
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+    return path
 
 
 def without_most(tasks: Iterable[TaskCounts]) -> list[TaskCounts]:

@@ -1,4 +1,4 @@
-"""`kpg bench --count`: the work of all workers together, for the tasks of X22, E1 and E8 on 1, 2, 4 and 8 workers.
+"""`kpg bench --count`: the work of all workers together, for tasks of X22, E1, E8 and X14 on 1, 2, 4 and 8 workers.
 
     work inflation  =  CPU seconds of all workers / CPU seconds of one worker, for the same task
 
@@ -21,7 +21,7 @@ from kpg.bench.experiment import at_most
 from kpg.bench.measure import Stopwatch
 from kpg.bench.papers import x22_batch_graphs
 from kpg.bench.papers.x22_batch_graphs import GraphTasks
-from kpg.bench.rolling_keys import in_words
+from kpg.bench.rolling_keys import Rolling, begin, in_words
 from kpg.bench.run import Run
 from kpg.bench.warm_workers import warm_database
 from kpg.bench.workers import s01_scaling
@@ -63,6 +63,7 @@ class TaskWork:
         size = sum(totals.bytes for totals in self.totals)
         return {
             "cpu_s": self.cpu_seconds,
+            "busiest_cpu_s": max(totals.cpu_seconds for totals in self.totals),
             "client_s": self.client_seconds,
             "rows_sent": rows,
             "bytes_sent": size,
@@ -189,10 +190,34 @@ class CountingStopwatch(Stopwatch):
         self.work = self.counter.end()
 
 
+ROLLED_KEYS, ROLLED_BATCHES, ROLLED_STEPS = 1_000_000, 50, 40_000  # of X14: the same work on any number of workers
+
+
+def rolling_work(run: Run, workers: int) -> Works:
+    """Count the maintenance of X14's arrangement, without and with a count: batches of 80,000 updates in all."""
+    for part in ("maintenance", "count"):
+        for _ in range(run.fixed_rounds(REPEATS)):
+            with warm_database(workers) as db:
+                rolling = Rolling(run.size(ROLLED_KEYS, least=100), run.seed)
+                relation, arrangement = begin(db, rolling)
+                counted = arrangement.count("k").output("counts") if part == "count" else None
+                db.advance()
+                counter = WorkCounter(db)
+                counter.begin()
+                for _ in range(run.fixed_rounds(ROLLED_BATCHES)):
+                    rolling.roll(relation, run.size(ROLLED_STEPS))
+                    db.advance()
+                yield f"X14 {part}", counter.end()
+                run.check(rolling.is_held_by(arrangement), "the arrangement after all batches")
+                if counted is not None:
+                    counted.release()
+
+
 COUNTED: dict[str, Callable[[Run, int], Works]] = {
     "X22": graph_work,
     "E1": case_work("E1 load"),
     "E8": case_work("E8 join"),
+    "X14": rolling_work,
 }
 
 
@@ -206,9 +231,10 @@ def count_work(name: str, run: Run) -> None:
             alone.setdefault(task, work.cpu_seconds)
             case = f"{task}, {in_words(workers)}"
             limit = MAX_INFLATION.get(name, USUAL_MAX_INFLATION)
+            has_bar = workers > 1 and name != "X14"
             run.report(
-                case, f"work inflation at most {limit:g}" if workers > 1 else None,
-                [at_most("inflation", limit)] if workers > 1 else [],
+                case, f"work inflation at most {limit:g}" if has_bar else None,
+                [at_most("inflation", limit)] if has_bar else [],
                 **work.figures(), inflation=work.cpu_seconds / alone[task],
             )  # fmt: skip
             for operator, part in work.by_operator().items():
