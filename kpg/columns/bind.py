@@ -178,6 +178,11 @@ class BoundExpression:
         self._scope = scope
 
     @property
+    def schema(self) -> Schema:
+        """The schema that it is bound to."""
+        return self._scope.schema
+
+    @property
     def read_lanes(self) -> list[int | None]:
         """For each lane of the value, the lane of the data if the expression is just a column, else None."""
         if self.column is None:

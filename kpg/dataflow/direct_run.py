@@ -1,15 +1,16 @@
 """Run an epoch of few rows directly: one pass over the operators, without progress counts.
 
-Operators are numbered so that each comes after those it reads. With one worker, times of one coordinate and no loops,
-an operator has received all messages of the epoch when a pass in this order reaches it. So the pass needs no counts of
-messages: while an operator is stepped, the frontier of its inputs is that of the clock.
+Operators are numbered so that each comes after those it reads. With one worker and times of one coordinate, an operator
+has received all messages of the epoch when a pass in this order reaches it. So the pass needs no counts of messages:
+while an operator is stepped, the frontier of its inputs is that of the clock.
 
 - A step sends at the time of the epoch only.                                                              [checked]
 - A frontier behind an operator that is not stepped yet is too late during the pass. Only merges read it, as the since
   of a trace, so they wait until the pass is over (`defer`).                                               [trusted]
+- The operators of a loop are one unit (kpg.operators.small_loop), which runs all rounds at once.
 - An operator that holds a time, asks for another step, or pauses (where the worker runs in slices) ends the pass: the
   messages that are queued are counted, and the worker continues in general. The worker also runs all dataflows with
-  loops, and those that read them, afterwards.
+  loops that have no such unit, and those that read them, afterwards.
 
 Cost: a heap operation and two calls for each operator with messages, instead of about twenty calls.
 """
@@ -67,11 +68,12 @@ class DirectRun:
         heapq.heappush(self._ready, (operator.order, operator))
 
     def deliver(self, target: Operator, target_input: int, message: Message) -> None:
-        """Queue a message at an operator, and schedule the operator."""
+        """Queue a message at an operator, and schedule the operator, or the loop that it is a member of."""
         target.queues[target_input].append(message)
-        if not target.scheduled:
-            target.scheduled = True
-            heapq.heappush(self._ready, (target.order, target))
+        unit = target.unit or target
+        if not unit.scheduled:
+            unit.scheduled = True
+            heapq.heappush(self._ready, (unit.order, unit))
 
     def defer(self, operator: Operator, action: Callable[[], None]) -> None:
         """Do something for an operator after the pass, because it reads frontiers."""
@@ -118,5 +120,4 @@ class DirectRun:
         for _, operator in ready:
             operator.scheduled = False
             if not operator.dataflow.dropped:
-                operator.count_queued()
-                self._worker.schedule(operator)
+                operator.return_to_worker()

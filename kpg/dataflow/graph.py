@@ -14,6 +14,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, least
 from kpg.columns.value_class import value_class
 from kpg.dataflow.channel import BroadcastPact, Channel, ExchangePact, FollowPact, LocalPact, Pact
+from kpg.dataflow.loop_units import in_order, loops_of
 from kpg.dataflow.operator import Message, Operator, Times
 from kpg.dataflow.usage import DataflowUsage
 from kpg.errors import KpgError
@@ -23,6 +24,8 @@ from kpg.progress.summary import Summary, identity
 from kpg.progress.tracker import Tracker
 
 if TYPE_CHECKING:
+    MakeUnit = Callable[["Dataflow", Sequence[Operator]], Operator | None]
+
     from kpg.dataflow.fair_shares import ReadyOperator
     from kpg.dataflow.pausable_step import PausableStep
     from kpg.dataflow.worker import Worker
@@ -72,6 +75,7 @@ class Dataflow:
         self.dropped = False
         self.readers: list[Dataflow] = []  # the dataflows that import from this one
         self.imports: list[Dataflow] = []  # the dataflows that this one imports from
+        self.make_unit: MakeUnit | None = None  # returns the unit that runs a loop directly, if there is one
         self.runs_directly = False  # whether epochs of few rows need no progress counts: see kpg.dataflow.direct_run
         self.ready: list[ReadyOperator] = []  # a heap of its operators, while the worker runs in slices
         self.paused_step: PausableStep | None = None
@@ -163,11 +167,13 @@ class Dataflow:
 
     def start(self) -> None:
         """Complete the dataflow: check its cycles, deliver messages fed so far, and let operators follow frontiers."""
+        loops: list[list[Operator]] = []
         if self._has_feedback:
             self.reachability.check_cycles()
-        for operator in self.operators:
-            operator.order = self.order * MAX_OPERATORS + operator.index
-        self._set_direct()
+            loops = loops_of(self.operators)
+        for position, operator in enumerate(in_order(self.operators, loops) if loops else self.operators):
+            operator.order = self.order * MAX_OPERATORS + position
+        self._set_direct(loops)
         fed_early, self._fed_early = self._fed_early or [], None
         for operator, message in fed_early:
             self.feed(operator, message)
@@ -178,14 +184,23 @@ class Dataflow:
         if self.events is not None:
             self.log_structure()
 
-    def _set_direct(self) -> None:
-        """Let messages skip progress counts in a direct run, if no loop can send to this dataflow."""
-        depths = {operator.depth for operator in self.operators}
-        self.runs_directly = depths <= {1} and all(dataflow.runs_directly for dataflow in self.imports)
-        if self.runs_directly and self.worker.peers == 1:
-            for channel in self.channels:
-                if not isinstance(channel.pact, FollowPact):
-                    channel.direct = self.worker.direct
+    def _set_direct(self, loops: list[list[Operator]]) -> None:
+        """Let messages outside of loops skip progress counts in a direct run, if each loop that precedes is a unit."""
+        units = [self._unit_of(loop) for loop in loops] if self.worker.peers == 1 else []
+        for unit, loop in zip(units, loops, strict=False):
+            for operator in loop:
+                operator.unit = unit
+        may_run = self.worker.peers == 1 and all(dataflow.runs_directly for dataflow in self.imports)
+        self.runs_directly = may_run and None not in units
+        if self.runs_directly:
+            for operator in self.operators:
+                if operator.depth == 1:  # also if it leaves a loop
+                    for channel in [channel for channels in operator.channels for channel in channels]:
+                        if not isinstance(channel.pact, FollowPact):
+                            channel.direct = self.worker.direct
+
+    def _unit_of(self, loop: list[Operator]) -> Operator | None:
+        return None if self.make_unit is None else self.make_unit(self, loop)
 
     def set_waiting(self, operator: Operator, is_waiting: bool) -> None:
         """Note that an operator holds a time until a frontier passes it, or does not any more."""
@@ -269,6 +284,7 @@ class Dataflow:
         self.worker.waiting.discard(self)
         for operator in self.operators:
             operator.release()
+            operator.unit = None
             operator.queues = [[] for _ in operator.queues]
         for action in self.on_drop:
             action()

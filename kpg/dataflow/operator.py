@@ -43,6 +43,7 @@ class Operator(ABC):
 
     waits_for_frontier = False
     publishes = False  # whether other dataflows may import its output
+    begins_round = False  # whether its output begins the next round of a loop
     schema: Schema | None = None  # of the rows it keeps; None if unknown
     cpu_seconds = 0.0  # of its steps, if a guard measures them (kpg/api/usage_guard.py)
     relations: tuple[str, ...] = ()  # the relations of a program that it computes, or part of which it computes
@@ -52,6 +53,7 @@ class Operator(ABC):
     order: int  # of all operators of the worker: after those it reads, except in loops
     entity: int  # its number in events: see kpg.events
     depth: int
+    unit: Operator | None = None  # the loop that it is a member of, if direct runs step the loop as a whole
     input_locations: list[int]
     output_location: int
 
@@ -182,13 +184,28 @@ class Operator(ABC):
         self.current, self._taken = [], []
         return again
 
-    def count_queued(self) -> None:
+    def count_queued(self, difference: int = 1) -> None:
         """Count the queued messages, which were not counted when they were sent."""
         update = self.dataflow.tracker.update
         for location, messages in zip(self.input_locations, self.queues, strict=True):
             for message in messages:
                 for time in message.times:
-                    update(location, time, 1)
+                    update(location, time, difference)
+
+    @property
+    def stand_in(self) -> Operator:
+        """The operator to step in place of this one: itself, or the loop that does all rounds that are left."""
+        unit = self.unit
+        return unit if unit is not None and self.begins_round and unit.can_take_over() else self
+
+    def can_take_over(self) -> bool:
+        """Return whether this unit should do the rounds that are left of an epoch, instead of its members."""
+        return False
+
+    def return_to_worker(self) -> None:
+        """Count the queued messages, and let the worker step this operator in general."""
+        self.count_queued()
+        self.dataflow.worker.schedule(self)
 
     def _note_taken(self, inputs: Inputs) -> None:
         """Note the messages of this step, so that they can count as unread while it is paused."""

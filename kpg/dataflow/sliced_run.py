@@ -118,6 +118,7 @@ class SlicedRun:
         if step is None:
             operator = heapq.heappop(dataflow.ready)[2]
             operator.scheduled = False
+            operator = operator.stand_in
             step = PausableStep(operator, partial(operator.run, can_pause=True))
         self._continue(dataflow, step)
 

@@ -174,11 +174,11 @@ class Worker:
 
     @property
     def may_run_directly(self) -> bool:
-        """Whether only operators are scheduled that a direct run can step: they have messages, and hold no time."""
+        """Whether only operators outside of loops are scheduled that have messages, and hold no time."""
         if self._slices.shares:
             return False
         operators = [operator for _, _, operator in self._ready]
-        return all(o.dataflow.runs_directly and not o.held and any(o.queues) for o in operators)
+        return all(o.dataflow.runs_directly and o.unit is None and not o.held and any(o.queues) for o in operators)
 
     def step(self) -> bool:
         """Step one operator, or exchange progress. Return False if nothing is left to do for now."""
@@ -240,6 +240,7 @@ class Worker:
         operator.scheduled = False
         if operator.dataflow.dropped:
             return
+        operator = operator.stand_in
         if self.attempt(operator, operator.run) and not operator.dataflow.dropped:
             self.schedule(operator, later=True)
 

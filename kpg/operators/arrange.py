@@ -104,8 +104,17 @@ class Publisher(Operator):
                     importer.dataflow.feed(importer, message)
                 for importer in self.routes.targets(batch) if self.routes else ():
                     importer.dataflow.feed(importer, message)
+        self._insert(batch)  # after sending: the insert may compact, and progress must have counted the batch
+
+    def keep(self, batch: Batch) -> None:
+        """Insert a new batch into the trace that all readers have processed already."""
+        self.upper = batch.upper
+        self.published_rows += len(batch)
+        self._insert(batch)
+
+    def _insert(self, batch: Batch) -> None:
         spine = self.spine()
-        if spine is not None:  # after sending: the insert may compact, and progress must have counted the batch
+        if spine is not None:
             direct = self.dataflow.worker.direct
             if spine.append(batch):
                 if direct.active:

@@ -54,6 +54,8 @@ class Leave(Operator):
 class Feedback(Operator):
     """Send the result of a loop's body in the next round. Beyond a limit, raise TooManyRounds, or stop."""
 
+    begins_round = True
+
     def __init__(self, name: str, max_rounds: int, stops: bool = False) -> None:
         super().__init__(name)
         self.max_rounds = max_rounds
@@ -71,13 +73,17 @@ class Feedback(Operator):
                     if self.stops:
                         self._send_before_limit(updates.with_times(later), times)
                         continue
-                    raise TooManyRounds(
-                        f"{self.name} did not reach a fixed point within {self.max_rounds} rounds",
-                        hint="Check that the recursion ends, or allow more: max_rounds= in a program, "
-                        'limits={"rounds": N} in a request, kpg serve --max-rounds N.',
-                    )
+                    raise self.too_many_rounds()
                 self.send(updates.with_times(later), times)
         return False
+
+    def too_many_rounds(self) -> TooManyRounds:
+        """Return the error of a loop that goes on beyond the limit."""
+        return TooManyRounds(
+            f"{self.name} did not reach a fixed point within {self.max_rounds} rounds",
+            hint="Check that the recursion ends, or allow more: max_rounds= in a program, "
+            'limits={"rounds": N} in a request, kpg serve --max-rounds N.',
+        )
 
     def _send_before_limit(self, updates: Updates, times: tuple[Time, ...]) -> None:
         """Send only the updates of allowed rounds."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from kpg.columns.schema import Schema
 from kpg.dataflow.graph import Dataflow
+from kpg.operators.small_loop import small_loop
 from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
@@ -42,6 +43,7 @@ class Renderer(Streams):
 
     def __init__(self, dataflow: Dataflow, context: Context, *roots: nodes.PlanNode) -> None:
         super().__init__(dataflow, context)
+        dataflow.make_unit = small_loop
         self.scopes = Scopes(dataflow)
         self.uses = count_uses(roots)
         self.relations: dict[nodes.PlanNode, str] = {}  # the relation of a program that each node belongs to

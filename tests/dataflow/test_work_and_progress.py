@@ -12,11 +12,13 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow import channel
 from kpg.dataflow.channel import Channel, LocalPact
+from kpg.dataflow.direct_run import DirectRun
 from kpg.dataflow.operator import Message, Operator
 from kpg.dataflow.transport import ProgressFrame
 from kpg.dataflow.worker import Worker
 from kpg.operators.arrange import arrange
 from kpg.operators.payload import updates_of
+from kpg.operators.small_loop import SmallLoop
 from kpg.operators.source import Source
 from kpg.testing.simulated_workers import SimulatedCluster, SimulatedTransport
 from kpg.trace.batch import Batch
@@ -28,8 +30,10 @@ from kpg.trace.spine import Spine
 
 @pytest.fixture
 def delivered(monkeypatch):
-    """The number of updates in each message that any channel delivers, in order."""
+    """The number of updates in each message that any channel delivers, in order; all epochs take the general path."""
     sizes = []
+    monkeypatch.setattr(DirectRun, "begin", lambda run: False)
+    monkeypatch.setattr(SmallLoop, "can_take_over", lambda unit: False)
     deliver = Channel.deliver
 
     def count(self, message):
