@@ -172,8 +172,12 @@ class LevelUpdate:
             for solutions in self._solutions(path, codes, level):
                 head, level_of = self.fixpoint.code(path.head, solutions), solutions.ids[LEVEL] + 1
                 now = self.fixpoint.levels[path.head.relation].get(head)
-                affected = now == level_of if queue is self.suspects else (now < 0) | (now > level_of)
-                self._enqueue_each(queue, path.head.relation, head, level_of, affected)
+                if queue is self.suspects:
+                    # The head has a higher level than its body gives if other rows of the body got lower levels in this
+                    # update, and the head, which waits for its own, still has the level that it had by them.
+                    self._enqueue_each(queue, path.head.relation, head, now, now >= level_of)
+                else:
+                    self._enqueue_each(queue, path.head.relation, head, level_of, (now < 0) | (now > level_of))
 
     def _set_level(self, relation: int, codes: Ints, level: int, before: Ints | int) -> None:
         if len(codes):

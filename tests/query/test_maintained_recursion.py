@@ -87,3 +87,18 @@ def schemas(program):
 
     relations = program.by_name()
     return {name: schema_of(relations[name]) for name in INPUTS}
+
+
+def test_a_row_loses_a_body_of_which_another_row_got_a_lower_level():
+    """The inserted edge gives p(4, 1) a lower level before p(1, 3), the other row of a body, has lost its own."""
+    program = compile(parse(f"{HEAD}{RECURSIONS['two atoms and another rule']}\n.output p"))
+    with kpg.open() as db, InstalledProgram(db, program, distinct_inputs=False) as operator:
+        edges, starts = operator.inputs["e"], operator.inputs["s"]
+        edges.insert([(1, 3), (3, 4), (4, 2)])
+        starts.insert([(1,)])
+        db.advance()
+        edges.remove([(1, 3), (3, 4), (4, 2)])
+        edges.insert([(2, 1)])
+        starts.remove([(1,)])
+        db.advance()
+        assert operator.rows("p") == [(2, 1)]
