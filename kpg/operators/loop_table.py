@@ -79,6 +79,7 @@ class LoopTrace:
             return
         spine = self.publisher.spine()
         assert spine is not None, "rows of a trace without readers are not kept"
+        upper = self.publisher.upper.join(upper)  # behind a feedback, round 0 of the next epoch is complete already
         description = Description(self.publisher.upper, upper, Frontier.start(updates.depth))
         self.publisher.keep(Batch(consolidate(updates), spine.key_lanes, description))
         self.acknowledge(upper)
