@@ -3,8 +3,8 @@
     scc(E).nodes  =  { (v, c) : v an end of an edge, c = least node that reaches v and is reached from it }
     scc(E).edges  =  { (u, v) in E : u and v in one component },  with the multiplicity of E
 
-Outside other loops, one operator maintains the components (`kpg.seminaive.maintained_components`), on one of several
-workers. Otherwise the algorithm has two nested loops. The inner loop labels each node with the least node that reaches
+On one worker, outside other loops, one operator maintains the components (`kpg.seminaive.maintained_components`).
+Otherwise the algorithm has two nested loops. The inner loop labels each node with the least node that reaches
 it over the remaining edges. The ends of an edge within a component have the same label, so the outer loop drops the
 edges with different labels at their ends. It then does the same against the direction of edges, and repeats both until
 no edge is dropped. Then the least node of each connected part reaches all of the part and is reached from all of it, so

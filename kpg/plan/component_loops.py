@@ -1,7 +1,7 @@
 """Render loops that compute the strongly connected components of a graph as one operator.
 
 The author of such a loop names the edges when the result leaves it (`LeaveNode.graph`): two nested loops are too many
-shapes to recognise. The operator needs all edges, so one of several workers runs it, and times of one coordinate.
+shapes to recognise. The operator needs all edges on one worker, and times of one coordinate.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def why_components_loop(renderer: Renderer, leave: nodes.LeaveNode) -> str | None:
     """Return why the components cannot be one operator here; None if they can."""
+    if not renderer.is_alone:
+        return "it runs on several workers"
     if renderer.context.depth != 1:
         return "times have several coordinates"
     if leave.loop.surrounding() or leave.loops:

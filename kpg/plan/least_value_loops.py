@@ -5,9 +5,9 @@
 
 The loop has one variable, at any point of the cycle. Each step is a join of the result with a collection outside the
 loop, by the node, and a selection of the target and of the value, or its sum with a constant or a column of the edges.
-`max` is the minimum of complements. The operator needs all rows, so one of several workers runs it, and times of one
-coordinate: inside another loop, the loop stays a loop. The fixed point is the same; the operator has no rounds, so an
-error that only a round before the last has is none.
+`max` is the minimum of complements. The operator needs all rows, and times of one coordinate: with several workers, or
+inside another loop, the loop stays a loop. The fixed point is the same; the operator has no rounds, so an error that
+only a round before the last has is none.
 """
 
 from __future__ import annotations
@@ -239,6 +239,8 @@ def unnamed(expression: Expression) -> Expression:
 
 def least_value_loop(renderer: Renderer, leave: nodes.LeaveNode) -> LeastValueLoop | str:
     """Return the loop that one operator can evaluate here, or why it cannot."""
+    if not renderer.is_alone:
+        return "it runs on several workers"
     if renderer.context.depth != 1:
         return "times have several coordinates"
     try:

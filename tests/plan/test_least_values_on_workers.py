@@ -1,4 +1,4 @@
-"""Loops of least values as one operator on several workers: the answers of the loop on one, A6.4, A6.6, A7.2."""
+"""Least values and components on several workers, where they are loops: the answers of one worker, A6.4, A6.6, A7.2."""
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -43,7 +43,8 @@ def test_workers_have_the_answers_of_the_loop(build, workers, history, schedule)
         return build(edges, starts, lambda rows: rows).output("operator")
 
     cluster = SimulatedCluster(workers, on_worker)
-    assert any("is one operator" in note for flow in cluster.workers[0].dataflows.values() for note in flow.notes)
+    notes = [note for flow in cluster.workers[0].dataflows.values() for note in flow.notes]
+    assert any("is a loop: it runs on several workers" in note for note in notes)
     with kpg.open() as db:
         edges, starts = inputs_of(db)
         loop = build(edges, starts, lambda rows: rows.consolidate()).output("loop")
