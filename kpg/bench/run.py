@@ -106,8 +106,8 @@ class Run:
 
     @property
     def slowdown(self) -> float:
-        """How many times slower this machine sorts than the one that limits in seconds were set for."""
-        return float(self.result.machine.get(SORT_SECONDS, USUAL_SORT_SECONDS)) / USUAL_SORT_SECONDS
+        """How many times slower this machine sorts than the one that limits in seconds were set for; at least 1."""
+        return max(1.0, float(self.result.machine.get(SORT_SECONDS, USUAL_SORT_SECONDS)) / USUAL_SORT_SECONDS)
 
     # Answers and figures
 
