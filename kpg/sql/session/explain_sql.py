@@ -20,6 +20,7 @@ each.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -182,13 +183,20 @@ class ArrangementLine:
 
 
 def arrangements_of(db: Database, dataflow: str) -> list[ArrangementLine]:
-    """Return the arrangements that the dataflows of a name keep or import. All workers have the same ones."""
+    """Return the arrangements that the dataflows of a name keep or import.
+
+    A worker may have released one that others still have, because no row can reach it there any more.
+    """
     described = db.describe()
-    parts = [
-        [entry for entry in worker["arrangements"] if dataflow in (entry["dataflow"], *entry["shared_by"])]
-        for worker in described.get("workers", [described])
-    ]
-    lines = [arrangement_line(entries) for entries in zip(*parts, strict=True)]
+    parts: dict[tuple[Any, ...], list[dict[str, Any]]] = {}  # of each arrangement, on the workers that have it
+    for worker in described.get("workers", [described]):
+        seen = Counter[tuple[Any, ...]]()
+        for entry in worker["arrangements"]:
+            if dataflow in (entry["dataflow"], *entry["shared_by"]):
+                name = entry["name"], entry["dataflow"], entry["private"], tuple(entry["keys"]), tuple(entry["columns"])
+                parts.setdefault((*name, seen[name]), []).append(entry)
+                seen[name] += 1
+    lines = [arrangement_line(entries) for entries in parts.values()]
     lines = [line for line in lines if not line.name.startswith("errors of ")]
     named = {(line.name, line.keys): line for line in reversed(lines) if not line.private}  # the first of each name
     return [line for line in lines if line.private or named[line.name, line.keys] is line]
