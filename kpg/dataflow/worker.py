@@ -140,6 +140,8 @@ class Worker:
         if not self.direct.active:
             return False
         self._run_guarded(self._slices.run_directly)
+        if self._recoveries:  # of dataflows that have failed in this run, before its time is sealed
+            self.wake()
         return not (self.is_busy or self.waiting or self._recoveries or self.cleanup_due)
 
     def _run_guarded(self, work: Callable[[], Result]) -> Result:

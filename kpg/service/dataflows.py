@@ -206,7 +206,10 @@ class TenantDataflow:
     def _has_joined(self, interest: Interest) -> bool:
         """Close the time of a tenant's first arguments. Return whether the answer to them is complete."""
         self.flush()
-        complete = self.part_of(interest.id).output.complete_through
+        output = self.part_of(interest.id).output
+        if output.ended:  # it failed just now, and is divided or reported before the worker goes on
+            return False
+        complete = output.complete_through
         return complete is not None and complete >= min(self._joined[interest.id], self.parameters.db.epoch - 1)
 
     def add(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
