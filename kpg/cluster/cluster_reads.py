@@ -57,9 +57,12 @@ class ClusterReads:
         if answer is None:
             return (db.epoch - 1,) if time is None else time
         if time is None:
-            return (db.completion.newest(answer),)
-        if time[0] < db.epoch:
+            time = (db.completion.newest(answer),)
+        elif time[0] < db.epoch:
             db.completion.wait_for(answer, time[0])
+        failure = answer.error() if answer.dropped and isinstance(answer, ClusterOutput) else None
+        if failure is not None:  # it failed while this read waited
+            raise failure
         return time
 
     def indexed_rows(
