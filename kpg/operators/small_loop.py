@@ -24,7 +24,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
 from kpg.columns.exact_diffs import is_exact
 from kpg.columns.memory_budget import reserve
-from kpg.columns.pause_points import pause
+from kpg.columns.pause_points import can_pause, pause
 from kpg.columns.updates import Ints, Updates, constant, no_updates
 from kpg.dataflow.channel import rows_of
 from kpg.dataflow.operator import Inputs, Operator
@@ -60,7 +60,8 @@ if TYPE_CHECKING:
 
 MIN_CAPACITY = 1 << 12  # rows
 MAX_KEPT_CAPACITY = 1 << 16  # rows of arrays that stay in memory after a run
-VISITS_PER_PAUSE = 10_000  # rows that the kernel visits between two pauses: about a millisecond
+VISITS_PER_PAUSE = 2_000  # rows that the kernel visits between two pauses: less than a millisecond
+MAX_CAPACITY_IN_SLICES = 1 << 18  # rows, where others must not wait: the end of a run does not pause
 VISITS_PER_CHECK = 1_000_000  # the same where others need not wait, so that limits are checked
 MAX_FAILURES = 6  # in a row: then one epoch in 2^6 is tried
 MAX_WAITING_ROWS = 256  # of a small round
@@ -254,6 +255,8 @@ class SmallLoop(Operator):
                 emitted = int(arrays.state[loop_rows.EMITTED])
                 usage.rows, counted = usage.rows + emitted - counted, emitted
             if status == loop_rows.GROW:
+                if can_pause() and len(arrays.rows) >= MAX_CAPACITY_IN_SLICES:
+                    return False
                 arrays.grow()
             elif status == loop_rows.PAUSED:
                 pause()

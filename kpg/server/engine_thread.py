@@ -296,7 +296,7 @@ class EngineThread:
         fails = interest.error is not None
         failure_sent = interest.id in self._failed
         if interest.id not in self._served:
-            return fails or interest.ready
+            return fails or interest.ready or interest.error is not None  # to ask may close a time, and then it fails
         return (fails != failure_sent or (interest.waiting > 0 and not fails)) and interest.can_take
 
 

@@ -277,6 +277,8 @@ class TenantDataflow:
         """Divide the tenants of a failed part into several; called before the failed time is sealed."""
         tokens = self._tokens_of(failed)
         if failed not in self._parts or len(tokens) < 2:
+            for token in tokens:
+                self._tenants[token].exceeded_limit = True
             return
         sealed = self.parameters.db.sealed
         last = -1 if sealed is None else sealed.elements[0][0]

@@ -11,9 +11,12 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
+from threading import Timer
+from time import monotonic
 from typing import Any, TypeAlias
 
 from kpg.errors import KpgError, ProgramError
@@ -42,6 +45,9 @@ class InterestOptions:
     sink: Sink | Mapping[str, Any] | None = None
 
 
+SECONDS_AFTER_EXCESS = 0.2  # that an owner waits before it may ask again for a rule whose limits it has exceeded
+
+
 class InterestRegistry:
     """All interests, with their dataflows and owners."""
 
@@ -54,6 +60,7 @@ class InterestRegistry:
         self._dataflows: dict[int, ServingDataflow] = {}
         self._drains: dict[int, Drain] = {}
         self._by_owner: defaultdict[Any, set[int]] = defaultdict(set)
+        self._exceeded: defaultdict[Any, dict[str, float]] = defaultdict(dict)  # by owner: rules, and when it failed
         self._numbers = itertools.count(1)
 
     def add(self, options: InterestOptions) -> Interest:
@@ -93,7 +100,24 @@ class InterestRegistry:
         self._leave(interest)
         interest.leave_answer(error)
 
+    def wait_for_turn(self, name: str, owner: Any) -> None:
+        """Wait if an owner has exceeded a limit of a rule just now; others are served meanwhile."""
+        exceeded = self._exceeded.get(owner, {}).get(name)
+        seconds = 0.0 if exceeded is None else exceeded + SECONDS_AFTER_EXCESS - monotonic()
+        if seconds > 0:
+            over: Future[None] = Future()
+            timer = Timer(seconds, over.set_result, (None,))
+            timer.daemon = True
+            timer.start()
+            self.answers.db.wait_for_future(over)
+
+    def forget_owner(self, owner: Any) -> None:
+        """Forget an owner that has no interests any more."""
+        self._exceeded.pop(owner, None)
+
     def _leave(self, interest: Interest) -> None:
+        if interest.exceeded_limit:  # to divide a shared dataflow again and again would slow down the others
+            self._exceeded[interest.owner][interest.name] = monotonic()
         drain = self._drains.pop(interest.id, None)
         if drain is not None:
             if self.answers.db.answers_lag:
@@ -181,7 +205,7 @@ class InterestRegistry:
                 answer_filter.leave(interest)
                 raise
             return answer_filter
-        if sharing == "nothing":
+        if sharing == "nothing" or interest.name in self._exceeded.get(interest.owner, ()):
             return self._join_tenants(interest, self.tenants.build(interest.name, columns, joins), *rows)
         return self._join_tenants(interest, self.tenants.shared(interest.name, columns), *rows)
 

@@ -356,6 +356,7 @@ class Service:
         """
         self.grants.require("read", [name])
         self._require_readable([name])
+        self._registry.wait_for_turn(name, owner)
         with self.guard.raised(limits, self._groups(owner)):
             options = InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink)
             interest = self._registry.add(options)
@@ -411,6 +412,7 @@ class Service:
         """End all interests of an owner."""
         for interest in self._registry.of_owner(owner):
             self.uninterest(interest)
+        self._registry.forget_owner(owner)
         self.sql.drop_owner(owner)
         if ("session", owner) in self._usage:
             self.guard.end_group(self._usage.pop(("session", owner)))

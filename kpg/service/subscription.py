@@ -108,6 +108,7 @@ class Interest:
         self.tenant: str | None = None  # with whose rights it reads; None may read everything
         self.ended = False
         self.sharing = ""
+        self.exceeded_limit = False  # whether its arguments made a dataflow that tenants share exceed a limit
         self.answer_error: Callable[[], Exception | None] = lambda: None  # set by the dataflow that serves it
         self.before_take: Callable[[], None] = do_nothing
         self._ready: Callable[[], bool] = lambda: True

@@ -1,5 +1,6 @@
 """A tenant that exceeds a limit or fails on a row does so alone; the others get each change once, and no false one."""
 
+import time
 from collections import Counter
 from types import NoneType
 
@@ -254,3 +255,29 @@ def test_tenants_that_all_fail_do_not_get_a_dataflow_each() -> None:
             with pytest.raises(DataError):
                 interest.take()
         assert len(db.worker.dataflows) < 3 * MAX_PARTS
+
+
+def test_a_session_that_exceeded_a_limit_is_alone_and_waits_from_then_on() -> None:
+    with kpg.open() as db:
+        service = Service(db, limits=Limits(rounds=20))
+        for name, columns in (("edge", {"x": int, "y": int}), ("wild", {"x": int})):
+            service.create_relation(name, columns)
+        service.put("edge", [(1, 1), (2, 2)])
+        service.put("wild", [(2,)])
+        service.register(RULES)
+        calm = service.interest("up", arguments={"x": 1}, owner="calm")
+        shared, began = [], 0.0
+        for _ in range(3):
+            wild = service.interest("up", arguments={"x": 2}, owner="wild")
+            assert not shared or time.monotonic() - began > 0.1  # it waited
+            with pytest.raises(TooManyRounds):
+                wild.take()
+            service.uninterest(wild)
+            began = time.monotonic()
+            shared.append(calm.dataflow)
+        assert [row for row, _, _ in calm.take()] == [(1, 1)]
+        assert len(set(shared)) == 1  # divided once
+        service.drop_owner("wild")
+        began = time.monotonic()
+        other = service.interest("up", arguments={"x": 1}, owner="wild")  # another session of this name
+        assert time.monotonic() - began < 0.1 and [row for row, _, _ in other.take()] == [(1, 1)]
