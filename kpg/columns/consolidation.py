@@ -128,7 +128,7 @@ def _consolidate_parts(parts: list[Updates]) -> Updates:
 
 
 def consolidate_dense(updates: Updates, updates_per_value: int) -> Updates | None:
-    """Consolidate updates of a dense range: at least so many for each possible row, and these few enough for a table.
+    """Consolidate updates of a dense range: several for each possible row, and few enough possible rows for a table.
 
     Return None for other updates.
     """

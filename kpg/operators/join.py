@@ -11,7 +11,7 @@ the other input closes, the handle is released.
 If one side has few keys and the other is the import of a large arrangement, the join receives only the batches with
 these keys (kpg.operators.routed_input).
 
-If a key has so many pairs that a slice ends within them, the workers share the rest (kpg.operators.shared_pairs).
+If a slice ends within the pairs of one key, the workers share the rest of them (kpg.operators.shared_pairs).
 
 The pairs are produced in slices (kpg.operators.deferred_work), so a huge output neither blocks the worker nor fills
 memory before operators downstream have reduced it.

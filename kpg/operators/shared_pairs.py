@@ -40,7 +40,7 @@ class PairShares:
         self.peers, self.lanes, self.widths, self.depth = peers, lanes, widths, depth
 
     def is_worth_sharing(self, left: int, right: int) -> bool:
-        """Return whether the pairs of so many rows of each side are so many that others should help."""
+        """Return whether a key with these numbers of rows on each side has enough pairs for other workers to help."""
         sent = max(left, right) + self.peers * min(left, right)
         return left * right >= max(MIN_SHARED_PAIRS, MIN_PAIRS_PER_SENT_ROW * sent)
 
