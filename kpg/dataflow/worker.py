@@ -30,7 +30,7 @@ from kpg.dataflow.operator import Operator
 from kpg.dataflow.sliced_run import SlicedRun
 from kpg.dataflow.transport import DataFrame, FailureFrame, Frame, NoPeers, ProgressFrame, Transport
 from kpg.dataflow.work_counts import WorkCounts
-from kpg.errors import KpgError
+from kpg.errors import KpgError, ProgramError
 from kpg.events import Events
 from kpg.progress.tracker import Tracker
 
@@ -267,6 +267,10 @@ class Worker:
                 self.guard(0)  # only the dataflow that exceeds a limit is dropped
         except KpgError as error:
             self.fail(dataflow, error)
+            return False
+        except RecursionError:  # expressions are evaluated from the inside out
+            hint = "Split the query into several views or rules."
+            self.fail(dataflow, ProgramError(f"an expression of {dataflow.name} is nested too deeply", hint=hint))
             return False
         except BaseException as error:  # a defect of kpg, or Ctrl-C: the step is half done and cannot be repeated
             self.interrupted = False

@@ -226,12 +226,20 @@ class EngineThread:
         elif service.db.has_work:
             if self._started:  # what they have changed may be complete already
                 self._take_changes()
-            with self._requests.during_slice():
-                busy = service.db.work(SLICE_SECONDS)
+            busy = self._run_slice(service)
             self._started = False
             self._requests.resume(idle=not busy)
         else:
             self._requests.resume(idle=False)
+
+    def _run_slice(self, service: Service) -> bool:
+        """Work for a slice, and return whether work is left. A defect ends the dataflow in which it shows."""
+        try:
+            with self._requests.during_slice():
+                return service.db.work(SLICE_SECONDS)
+        except Exception:
+            LOGGER.exception("a dataflow failed")
+            return True
 
     def _wait(self, service: Service) -> EngineRequest | None:
         """Return the next queue entry; merge and compact while there is none for some time."""

@@ -1,0 +1,32 @@
+"""SQL that is hard to plan or to evaluate: its client gets an error or an answer, and the others do not wait for it."""
+
+import psycopg
+import pytest
+
+from tests.server.serving import ADMIN, served
+
+BRANCHES = 1_000  # of a CASE: evaluating it takes more of Python's stack than there is
+
+
+@pytest.fixture(scope="module")
+def server():
+    with served(pg_port=0) as running:
+        with connect(running) as db:
+            db.execute("CREATE TABLE n (x bigint PRIMARY KEY, y bigint)")
+            db.execute("INSERT INTO n VALUES (1, 10), (2, 20)")
+        yield running
+
+
+def connect(server):
+    return psycopg.connect(
+        host="127.0.0.1", port=server.pg_port, user="kpg", dbname="kpg", password=ADMIN, autocommit=True
+    )
+
+
+def test_an_expression_that_is_nested_too_deeply_is_an_error_of_its_client_only(server):
+    branches = " ".join(f"WHEN x = {number} THEN {number}" for number in range(10, BRANCHES))
+    with connect(server) as db, connect(server) as calm:
+        with pytest.raises(psycopg.Error, match="nested too deeply"):
+            db.execute(f"SELECT CASE {branches} END FROM n")
+        assert calm.execute("SELECT count(*) FROM n").fetchall() == [(2,)]
+        assert db.execute("SELECT y FROM n WHERE x = 1").fetchall() == [(10,)]
