@@ -49,6 +49,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.reader = f"{self.name}: {source.options.get('name') or uuid4().hex}"
         self.placement: RelationPlacement = source.client().placement(self.name)
         self.held = False
+        self.first: int | None = None  # where a query without a checkpoint begins
         self.last: int | None = None  # for Trigger.AvailableNow: the end of the stream
 
     def client(self) -> TaskClient:
@@ -59,12 +60,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # Offsets
 
     def initialOffset(self) -> dict[str, int]:
-        """Return where a query without a checkpoint begins."""
+        """Return where a query without a checkpoint begins.
+
+        Spark calls this twice for its first batch: before it plans the end of the batch, and before it reads. Both
+        calls must return the same time, or the rows between the two would be lost.
+        """
+        if self.first is None:
+            self.first = self._begin()
+        return {"time": self.first}
+
+    def _begin(self) -> int:
+        """Hold the history from the start of the stream on; return its first time."""
         if self.start.isdecimal():
             self._ensure_held(int(self.start))
-            return {"time": int(self.start)}
+            return int(self.start)
         held = self._hold(None)
-        return {"time": held.epoch if self.start == "now" else 0}
+        return held.epoch if self.start == "now" else 0
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """Return how far to read next: all complete epochs, or as many rows as the limit allows."""
