@@ -83,6 +83,10 @@ class ArrowSegment:
         self._files.write(self._name, [self._head, *frame])
         self.end += sum(map(len, frame))
 
+    def begin_append(self, frame: Sequence[bytes]) -> None:
+        """Write the file."""
+        self.append(frame)
+
     def begin_flush(self) -> None:
         """Do nothing: closing the file forced it to disk, if the filesystem does that."""
 

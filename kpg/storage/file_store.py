@@ -31,12 +31,16 @@ class Segment(Protocol):
         """Write a frame, given in parts; it is not on disk yet."""
         ...
 
+    def begin_append(self, frame: Sequence[bytes]) -> None:
+        """Write a frame and start to force it to disk, without waiting."""
+        ...
+
     def begin_flush(self) -> None:
         """Start to force the appended frames to disk, without waiting."""
         ...
 
     def wait_flush(self) -> None:
-        """Wait until the frames appended before `begin_flush` are on disk."""
+        """Wait until the frames appended before `begin_flush`, or by `begin_append`, are on disk."""
         ...
 
     def close(self) -> None:

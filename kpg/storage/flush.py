@@ -2,26 +2,17 @@
 
     flush = make_flush(); flush.begin(fd); ...; flush.wait()      then the bytes written before `begin` are on disk
 
-With glibc, `aio_fsync` forces the file on a thread of the C library. That thread needs no interpreter lock; a Python
-thread would wait for that lock longer than for the disk. On other systems `wait` forces the file itself. `wait` raises
-the errors. Each object runs at most one flush at a time.
+On Linux the kernel forces the file by itself (kpg.storage.kernel_request); a Python thread would wait for the
+interpreter lock longer than for the disk. On other systems `wait` forces the file. `wait` raises the errors. Each
+object runs at most one flush at a time.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import errno
 import os
-import platform
-import sys
-from typing import Any, Protocol
+from typing import Protocol
 
-from kpg.storage.forks import FORK_COUNT
-
-_SIGEV_NOTIFY_OFFSET = 44  # byte offset of the field sigev_notify in struct aiocb, with 64-bit pointers
-_SIGEV_NONE = 1  # value of sigev_notify: no notification, the caller waits
-_AIOCB_BYTES = 512  # more than struct aiocb takes in any release of glibc
+from kpg.storage.kernel_request import KernelRequest, open_request
 
 
 class Flush(Protocol):
@@ -53,44 +44,22 @@ class BlockingFlush:
             force(fd)
 
 
-class BackgroundFlush:
-    """Forces the file on a thread of the C library."""
+class KernelFlush:
+    """Lets the kernel force the file while the caller works."""
 
-    def __init__(self, libc: Any) -> None:
-        self._fsync, self._error, self._return = libc.aio_fsync, libc.aio_error, libc.aio_return
-        self._suspend = libc.aio_suspend
-        self._fd = -1
-        self._block = ctypes.create_string_buffer(_AIOCB_BYTES)
-        self._list = (ctypes.c_void_p * 1)(ctypes.addressof(self._block))
-        self._under_way = False
+    def __init__(self, request: KernelRequest) -> None:
+        self.request = request
 
     def begin(self, fd: int) -> None:
-        """Start to force a file."""
-        self.wait()  # an interrupted caller may have left a flush under way
-        if fd != self._fd:
-            ctypes.memset(self._block, 0, _AIOCB_BYTES)
-            ctypes.c_int.from_buffer(self._block, 0).value = self._fd = fd
-            ctypes.c_int.from_buffer(self._block, _SIGEV_NOTIFY_OFFSET).value = _SIGEV_NONE
-        if self._fsync(os.O_DSYNC, self._block) != 0:
-            force(fd)  # the C library has no thread for it
-            return
-        self._under_way = True
+        """Start to force a file; force it now if the kernel, one before 4.18, has no such request."""
+        try:
+            self.request.begin_force(fd)
+        except OSError:
+            force(fd)
 
     def wait(self) -> None:
         """Wait until the file is on disk."""
-        if not self._under_way:
-            return
-        while (state := self._error(self._block)) == errno.EINPROGRESS:
-            self._suspend(self._list, 1, None)
-        self._under_way = False
-        self._return(self._block)
-        if state:
-            raise OSError(state, os.strerror(state))
-
-    def __del__(self) -> None:
-        if self._under_way:  # the C library still writes to this object's memory
-            with contextlib.suppress(OSError):
-                self.wait()
+        self.request.wait()
 
 
 def force(fd: int) -> None:
@@ -101,17 +70,7 @@ def force(fd: int) -> None:
         os.fsync(fd)
 
 
-def has_background_flush() -> bool:
-    """Return whether this system can force files on a thread of the C library."""
-    return sys.platform == "linux" and platform.libc_ver()[0] == "glibc" and sys.maxsize > 2**32
-
-
 def make_flush() -> Flush:
-    """Return the best flush of this system.
-
-    A forked child must not use the C library's threads: its parent may have started them, and they do not survive.
-    """
-    if FORK_COUNT[0] or not has_background_flush():
-        return BlockingFlush()
-    libc = ctypes.CDLL(None, use_errno=True)
-    return BackgroundFlush(libc) if hasattr(libc, "aio_fsync") else BlockingFlush()
+    """Return the best flush of this system."""
+    request = open_request()
+    return BlockingFlush() if request is None else KernelFlush(request)

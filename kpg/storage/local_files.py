@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from kpg.errors import Unavailable
+from kpg.storage.direct_blocks import MAX_DATA_BYTES, DirectBlocks, block_end
 from kpg.storage.file_store import Bytes, unavailable_on_error
-from kpg.storage.flush import Flush, force, make_flush
+from kpg.storage.flush import Flush, KernelFlush, force, make_flush
 from kpg.storage.lock import Lock
 
 CLUSTER_NOTE = "cluster.json"  # the file that marks the directory of several workers; a name on disk
@@ -148,7 +149,8 @@ class LocalSegment:
 
     A small frame overwrites zeros that are on disk already. Forcing it then does not change the file's length, and an
     append detects a full disk before it writes any byte of a frame. An append that fails restores the segment. If that
-    fails too, or if forcing fails, the segment sets `broken` and refuses further frames.
+    fails too, or if forcing fails, the segment sets `broken` and refuses further frames. Where the system can, a small
+    frame that is forced at once is written past the page cache (kpg.storage.direct_blocks).
     """
 
     def __init__(self, path: str, head: bytes) -> None:
@@ -165,13 +167,19 @@ class LocalSegment:
             raise
         self._reserved = RESERVED_BYTES
         self.end = self.forced = len(head)
+        self._blocks = self._open_blocks()
+
+    def _open_blocks(self) -> DirectBlocks | None:
+        if not isinstance(self._flush, KernelFlush):
+            return None
+        try:
+            return DirectBlocks(self.path, self._flush.request)
+        except OSError:  # the filesystem has no such writes
+            return None
 
     def append(self, frame: Sequence[bytes]) -> None:
         """Write a frame, given in parts; it is not on disk yet."""
-        if self.broken:
-            raise Unavailable(
-                f"cannot write {self.path} after an earlier failure", hint="Close the db and open it again."
-            )
+        self._require_intact()
         size = sum(map(len, frame))
         offset = self.end
         with unavailable_on_error(f"cannot write {self.path}", undo=self._undo_append):
@@ -182,8 +190,27 @@ class LocalSegment:
         self.end = offset
         self._reserved = max(self._reserved, self.end)
 
+    def begin_append(self, frame: Sequence[bytes]) -> None:
+        """Write a frame and start to force it to disk, without waiting."""
+        size = sum(map(len, frame))
+        if self._blocks is None or size > MAX_DATA_BYTES:
+            self.append(frame)
+            self.begin_flush()
+            return
+        self._require_intact()
+        with unavailable_on_error(f"cannot write {self.path}", undo=self._undo_append):
+            self._reserve(size)
+            self._blocks.begin(b"".join(frame), self.end)
+        self.end += size
+
+    def _require_intact(self) -> None:
+        if self.broken:
+            raise Unavailable(
+                f"cannot write {self.path} after an earlier failure", hint="Close the db and open it again."
+            )
+
     def _reserve(self, size: int) -> None:
-        if size < RESERVED_BYTES and self.end + size > self._reserved:
+        if size < RESERVED_BYTES and block_end(self.end + size) > self._reserved:
             self._write_at(bytes(RESERVED_BYTES), self._reserved)
             os.fsync(self._fd)
             self._reserved += RESERVED_BYTES
@@ -208,7 +235,7 @@ class LocalSegment:
             self._flush.begin(self._fd)
 
     def wait_flush(self) -> None:
-        """Wait until the frames appended before `begin_flush` are on disk."""
+        """Wait until the frames appended before `begin_flush`, or by `begin_append`, are on disk."""
         with unavailable_on_error(f"cannot force {self.path} to disk", undo=self._mark_broken):
             self._flush.wait()
         self.forced = self.end
@@ -222,5 +249,7 @@ class LocalSegment:
         if self._fd >= 0:
             with suppress(OSError):
                 self._flush.wait()
+            if self._blocks is not None:
+                self._blocks.close()
             os.close(self._fd)
             self._fd = -1

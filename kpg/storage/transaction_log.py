@@ -129,9 +129,10 @@ class TransactionLog:
         try:
             segment = self._current_segment()
             frame = encode_frame(group.records, self.next_frame, segment.forced, self._salt)
-            segment.append(frame)
             if self._durability == "commit":
-                segment.begin_flush()
+                segment.begin_append(frame)
+            else:
+                segment.append(frame)
         except BaseException as error:
             self._finish_group(group, error)
             return

@@ -1,9 +1,9 @@
 """A process that forks children, which transact on a directory until they are killed.
 
 It reads lines of JSON: a directory, a seed, and the point at which the child kills itself: the call of a system
-function, or a file of a checkpoint in the background. If it is null, the test kills the child, and a child that has
-finished waits for that. A child prints its process id first, and "ack n" when transaction n has returned. Transaction n
-is a function of n alone, so a reader of the directory can tell how many of them it holds.
+function, a frame of the log, or a file of a checkpoint in the background. If it is null, the test kills the child, and
+a child that has finished waits for that. A child prints its process id first, and "ack n" when transaction n has
+returned. Transaction n is a function of n alone, so a reader of the directory can tell how many of them it holds.
 """
 
 from __future__ import annotations
@@ -64,6 +64,28 @@ def die_at(name: str, call: int, moment: str) -> None:
     setattr(os, name, wrapped)
 
 
+def die_at_frame(name: str, call: int, moment: str) -> None:
+    """Kill this process before or after the kernel is asked to write a frame, or when half of the frame is written."""
+    from kpg.storage.direct_blocks import DirectBlocks
+
+    real = DirectBlocks.begin
+    count = 0
+
+    def begin(blocks: DirectBlocks, data: bytes, offset: int) -> None:
+        nonlocal count
+        count += 1
+        if count != call or moment == "after":
+            real(blocks, data, offset)
+        if count != call:
+            return
+        if moment == "amid":
+            through_cache = os.open(f"/proc/self/fd/{blocks.fd}", os.O_WRONLY)
+            os.pwrite(through_cache, data[: len(data) // 2], offset)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    DirectBlocks.begin = begin  # type: ignore[method-assign]
+
+
 def die_in_checkpoint(name: str, acknowledged: int, moment: str) -> None:
     """Kill this process before or after a checkpoint writes a file, once more transactions were acknowledged beside it.
 
@@ -120,7 +142,7 @@ def work(directory: str, seed: int) -> None:
 
 
 def rehearse(db: Any) -> None:
-    """Compile all kernels before the first fork; in memory, because threads of the C library do not survive a fork."""
+    """Compile all kernels before the first fork."""
     rows = db.input("rows", n=int, text=str)
     rows.arrange("text")
     for n in range(STEPS):
@@ -133,7 +155,6 @@ def rehearse(db: Any) -> None:
 
 def main() -> None:
     import kpg
-    from kpg.storage.forks import FORK_COUNT
 
     rehearse(kpg.open())
     say("ready")
@@ -141,11 +162,11 @@ def main() -> None:
         request = json.loads(line)
         child = os.fork()
         if child == 0:
-            FORK_COUNT[0] = 0  # the parent has not started threads of the C library
             say(f"child {os.getpid()}")
             if request["point"]:
                 name, number, moment = request["point"]
-                (die_in_checkpoint if name.endswith("-") else die_at)(name, number, moment)
+                die = die_at_frame if name == "frame" else die_in_checkpoint if name.endswith("-") else die_at
+                die(name, number, moment)
             try:
                 work(request["directory"], request["seed"])
             except BaseException as error:

@@ -3,58 +3,67 @@
 import ctypes
 import errno
 import os
-import platform
 import sys
 from collections import Counter
 
 import pytest
 
 from kpg.storage import flush
-from kpg.storage.flush import BackgroundFlush, BlockingFlush, make_flush
+from kpg.storage.flush import BlockingFlush, KernelFlush, make_flush
+from kpg.storage.kernel_request import KernelRequest, open_request
 
-GLIBC = sys.platform == "linux" and platform.libc_ver()[0] == "glibc" and sys.maxsize > 2**32
-needs_glibc = pytest.mark.skipif(not GLIBC, reason="only glibc forces files in the background")
+CALLS = (206, 207, 208, 209)  # of x86_64, as a fake library sees them
+SETUP, DESTROY, GETEVENTS, SUBMIT = CALLS
+needs_kernel = pytest.mark.skipif(open_request() is None, reason="only Linux forces files in the background")
 
 
 class CountingLibc:
-    """The C library, with a count of the calls of each function."""
+    """The C library, with a count of the system calls by their number."""
 
     def __init__(self) -> None:
-        self.calls: Counter[str] = Counter()
+        self.calls: Counter[int] = Counter()
         self.library = ctypes.CDLL(None, use_errno=True)
 
-    def __getattr__(self, name):
-        function = getattr(self.library, name)
-
-        def call(*arguments):
-            self.calls[name] += 1
-            return function(*arguments)
-
-        return call
+    def syscall(self, number, *arguments):
+        self.calls[number] += 1
+        return self.library.syscall(number, *arguments)
 
 
 class SlowLibc:
-    """A C library in which each flush is under way until the caller has waited for it a number of times."""
+    """A kernel that interrupts the caller's wait a number of times before each request is done."""
 
-    def __init__(self, waits: int, outcome: int = 0) -> None:
-        self.waits, self.outcome = waits, outcome
-        self.left = 0
-        self.begun = self.completed = 0
+    def __init__(self, interrupts: int = 0, outcome: int = 0, refuses: bool = False) -> None:
+        self.interrupts, self.outcome, self.refuses = interrupts, outcome, refuses
+        self.left = self.begun = self.completed = self.destroyed = 0
 
-    def aio_fsync(self, flags, block):
+    def syscall(self, number, *arguments):
+        if number == SETUP:
+            return 0
+        if number == DESTROY:
+            assert self.begun == self.completed, "destroyed a context with a request under way"
+            self.destroyed += 1
+            return 0
+        if number == SUBMIT:
+            return self._submit()
+        assert number == GETEVENTS
+        return self._wait(*arguments)
+
+    def _submit(self):
+        if self.refuses:
+            ctypes.set_errno(errno.EINVAL)
+            return -1
         self.begun += 1
-        self.left = self.waits
-        return 0
+        self.left = self.interrupts
+        return 1
 
-    def aio_error(self, block):
-        return errno.EINPROGRESS if self.left else self.outcome
-
-    def aio_suspend(self, blocks, count, timeout):
-        self.left -= 1
-
-    def aio_return(self, block):
-        assert self.left == 0, "asked for the result of a flush that is under way"
+    def _wait(self, context, least, most, event, timeout):
+        if self.left:
+            self.left -= 1
+            ctypes.set_errno(errno.EINTR)
+            return -1
         self.completed += 1
+        ctypes.c_int64.from_buffer(event, 16).value = self.outcome
+        return 1
 
 
 @pytest.fixture
@@ -85,21 +94,22 @@ def test_a_blocking_flush_forces_the_file_in_each_wait(fd, monkeypatch):
     assert forced == [fd] * 51
 
 
-@needs_glibc
-def test_a_background_flush_forces_the_file_once_for_each_begin(fd):
+@needs_kernel
+def test_the_kernel_forces_the_file_once_for_each_begin(fd):
+    real = open_request()
     libc = CountingLibc()
-    way = BackgroundFlush(libc)
+    way = KernelFlush(KernelRequest(libc, (real._setup, real._destroy, real._getevents, real._submit)))
     write_and_flush(way, fd, 50)
-    assert libc.calls["aio_fsync"] == libc.calls["aio_return"] == 50
+    assert libc.calls[real._submit] == libc.calls[real._getevents] == 50
     way.begin(fd)
     way.begin(fd)  # the caller of the first was interrupted before it waited
     way.wait()
-    assert libc.calls["aio_fsync"] == libc.calls["aio_return"] == 52
+    assert libc.calls[real._submit] == libc.calls[real._getevents] == 52
 
 
-def test_a_background_flush_waits_until_the_system_is_done(fd):
-    libc = SlowLibc(waits=3)
-    way = BackgroundFlush(libc)
+def test_a_flush_waits_until_the_kernel_is_done(fd):
+    libc = SlowLibc(interrupts=3)
+    way = KernelFlush(KernelRequest(libc, CALLS))
     way.begin(fd)
     assert (libc.begun, libc.completed, libc.left) == (1, 0, 3)
     way.wait()
@@ -108,23 +118,22 @@ def test_a_background_flush_waits_until_the_system_is_done(fd):
     way.begin(fd)
     assert (libc.begun, libc.completed) == (3, 2), "a second begin waits for the first"
     del way
-    assert libc.completed == 3, "the memory stays until the C library is done with it"
+    assert (libc.completed, libc.destroyed) == (3, 1), "the memory stays until the kernel is done with it"
 
 
-def test_a_background_flush_reports_what_the_system_reports(fd):
-    way = BackgroundFlush(SlowLibc(waits=1, outcome=errno.EIO))
+@pytest.mark.parametrize("outcome", [-errno.EIO, 5])
+def test_a_flush_reports_what_the_kernel_reports(fd, outcome):
+    way = KernelFlush(KernelRequest(SlowLibc(outcome=outcome), CALLS))
     way.begin(fd)
     with pytest.raises(OSError) as failure:
         way.wait()
     assert failure.value.errno == errno.EIO
 
 
-def test_a_background_flush_forces_the_file_itself_if_the_c_library_refuses(fd, monkeypatch):
+def test_a_flush_forces_the_file_itself_if_the_kernel_refuses(fd, monkeypatch):
     forced = []
     monkeypatch.setattr(flush, "force", forced.append)
-    libc = SlowLibc(waits=1)
-    libc.aio_fsync = lambda flags, block: -1
-    way = BackgroundFlush(libc)
+    way = KernelFlush(KernelRequest(SlowLibc(refuses=True), CALLS))
     way.begin(fd)
     way.wait()
     assert forced == [fd]
@@ -142,20 +151,16 @@ def test_a_failure_is_reported_once(make):
     os.close(write)
 
 
-@needs_glibc
-def test_glibc_forces_files_in_the_background():
-    assert isinstance(make_flush(), BackgroundFlush)
+@needs_kernel
+def test_the_kernel_forces_files_in_the_background():
+    assert isinstance(make_flush(), KernelFlush)
 
 
-@pytest.mark.parametrize("missing", ["platform", "aio_fsync"])
+@pytest.mark.parametrize("missing", ["platform", "call"])
 def test_other_systems_force_files_in_wait(monkeypatch, missing):
     if missing == "platform":
         monkeypatch.setattr(sys, "platform", "darwin")
     else:
-        monkeypatch.setattr(ctypes, "CDLL", lambda *arguments, **options: object())
-    assert isinstance(make_flush(), BlockingFlush)
-
-
-def test_a_forked_child_does_not_use_threads_of_the_c_library(monkeypatch):
-    monkeypatch.setattr(flush, "FORK_COUNT", [1])
+        refuse = type("Libc", (), {"syscall": lambda self, *arguments: -1})()
+        monkeypatch.setattr(ctypes, "CDLL", lambda *arguments, **options: refuse)
     assert isinstance(make_flush(), BlockingFlush)

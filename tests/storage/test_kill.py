@@ -14,15 +14,23 @@ from pathlib import Path
 import pytest
 
 import kpg
+from kpg.storage.kernel_request import open_request
 from tests.storage import killed
 
 ROOT = Path(__file__).parent.parent.parent
-CALLS = {"pwrite": (1, 2, 3, 9), "fsync": (1, 2, 4, 7, 11), "rename": (1, 2, 3), "unlink": (1, 2)}
+CALLS = {
+    "frame": (1, 2, 3, 9, 30),
+    "pwrite": (1, 2, 3),
+    "fsync": (1, 2, 4, 7, 11),
+    "rename": (1, 2, 3),
+    "unlink": (1, 2),
+}
 POINTS = [
     (name, call, moment)
     for name, calls in CALLS.items()
+    if name != "frame" or open_request() is not None
     for call in calls
-    for moment in (("before", "amid", "after") if name == "pwrite" else ("before", "after"))
+    for moment in (("before", "amid", "after") if name in ("frame", "pwrite") else ("before", "after"))
 ]
 BUSY_SEEDS = [seed for seed in range(40) if random.Random(seed).choice(killed.CHECKPOINT_BYTES) == 600]
 

@@ -375,6 +375,10 @@ class FailingSegment:
             raise Unavailable("cannot write", detail="No space.")
         self._segment.append(frame)
 
+    def begin_append(self, frame):
+        self.append(frame)
+        self.begin_flush()
+
     def begin_flush(self):
         self._segment.begin_flush()
 
@@ -420,7 +424,7 @@ def test_an_interrupted_write_stops_the_log(tmp_path, monkeypatch):
     def interrupted(segment, frame):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(storage.log._segment), "append", interrupted)
+    monkeypatch.setattr(type(storage.log._segment), "begin_append", interrupted)
     with pytest.raises(KeyboardInterrupt):
         commit(storage, symbols, 0, [(0, "a")])
     monkeypatch.undo()
