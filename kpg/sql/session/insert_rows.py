@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,7 +27,7 @@ from kpg.sql.relational.scalars import Column
 from kpg.sql.session import sql_errors
 from kpg.sql.session.evaluate_rows import UNIT, evaluate_scalars
 from kpg.sql.session.query_result import QueryResult, ResultColumn
-from kpg.sql.session.row_tables import key_numbers, no_rows, repeated
+from kpg.sql.session.row_tables import changed_before, key_numbers, no_rows, repeated
 from kpg.sql.session.run_query import fetch_query
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.table_writes import (
@@ -117,16 +118,22 @@ def resolve_conflicts(session: SqlSession, bound: BoundInsert, rows: pa.Table) -
     (key,) = [key for key in entry.keys if set(key) == set(conflict.target)][:1]
     present, new, old = with_present_rows(session, entry, key, rows)
     is_present = np.isin(new, old)
-    if repeated(new).any():
+    order = np.argsort(old)
+    matches = present.take(order[np.searchsorted(old[order], new[is_present])])
+    updated, holds = update_matches(session, entry, conflict, matches, rows.filter(is_present))
+    is_changed = ~is_present
+    is_changed[is_present] = holds
+    is_again = changed_before(new, is_changed)
+    if is_again.any():
+        resolve_conflicts(session, bound, rows.slice(0, int(is_again.argmax())))  # raises what an earlier row violates
         raise sql_error(
             ConstraintViolation,
             sql_errors.CARDINALITY_VIOLATION,
             "ON CONFLICT DO UPDATE would change a row a second time",
             hint="Make sure that the rows to insert have different keys.",
         )
-    order = np.argsort(old)
-    matches = present.take(order[np.searchsorted(old[order], new[is_present])])
-    removed, updated = update_matches(session, entry, conflict, matches, rows.filter(is_present))
+    updated, removed = updated.filter(holds), matches.filter(holds)
+    check_rows(session, entry, updated)
     inserted = pa.concat_tables([rows.filter(~is_present), updated])
     check_keys(session, entry, inserted, removed)
     return TableWrite(entry, removed, inserted)
@@ -171,8 +178,8 @@ def without_conflicts(session: SqlSession, entry: TableEntry, conflict: BoundCon
 
 def update_matches(
     session: SqlSession, entry: TableEntry, conflict: BoundConflict, present: pa.Table, excluded: pa.Table
-) -> tuple[pa.Table, pa.Table]:
-    """Return the present rows that DO UPDATE replaces, and what replaces each."""
+) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
+    """Return what DO UPDATE makes of present rows, and whether its WHERE holds for each."""
     schema = schema_of_table(session, entry)
     both = Schema(
         tuple(f"{side} {name}" for side in ("present", "excluded") for name in schema.names), schema.types * 2
@@ -182,11 +189,8 @@ def update_matches(
     assert conflict.row is not None
     results, _ = evaluate_scalars(session.db, (*conflict.row, conflict.condition), columns, table, both)
     condition: Any = results.column(results.num_columns - 1)
-    holds = pc.fill_null(condition, False)
-    replaced = present.filter(holds)
-    updated = named_like(entry, results.select(range(len(schema))).filter(holds))
-    check_rows(session, entry, updated)
-    return replaced, updated
+    holds = pc.fill_null(condition, False).to_numpy(zero_copy_only=False).astype(np.bool_)
+    return named_like(entry, results.select(range(len(schema)))), holds
 
 
 # RETURNING

@@ -84,3 +84,13 @@ def repeated(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     mask = np.ones(len(numbers), np.bool_)
     mask[first] = False
     return mask
+
+
+def changed_before(numbers: npt.NDArray[np.int64], is_changed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return whether a row that changes the table stands before each row of the same number."""
+    changed = np.flatnonzero(is_changed)
+    known, first = np.unique(numbers[changed], return_index=True)
+    found = np.isin(numbers, known)
+    before = np.zeros(len(numbers), np.bool_)
+    before[found] = changed[first][np.searchsorted(known, numbers[found])] < np.flatnonzero(found)
+    return before

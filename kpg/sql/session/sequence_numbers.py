@@ -33,7 +33,7 @@ class SequenceNumbers:
     def __init__(self, catalog: DatabaseCatalog) -> None:
         self._catalog = catalog
         self._current: dict[str, tuple[SequenceEntry, int]] = {}
-        self._last: str | None = None  # the sequence that was used last
+        self._last: SequenceEntry | None = None  # the sequence that numbers were drawn from last
 
     def next_numbers(self, name: str, count: int) -> Ints:
         """Draw numbers."""
@@ -42,7 +42,7 @@ class SequenceNumbers:
         if count:
             last = int(numbers[-1])
             self._catalog.store.count_to(counter_of(name), last)
-            self._current[name], self._last = (entry, last), name
+            self._current[name], self._last = (entry, last), entry
         return numbers
 
     def _counter(self, entry: SequenceEntry) -> int | None:
@@ -57,9 +57,10 @@ class SequenceNumbers:
 
     def last_number(self) -> int:
         """Return the last number that the session drew from any sequence."""
-        if self._last is None or self._last not in self._catalog.sequences:
+        last = self._last
+        if last is None or self._catalog.sequences.get(last.name) is not last:  # dropped, perhaps created again
             raise undrawn("lastval is not yet defined in this session")
-        return self.current_number(self._last)
+        return self.current_number(last.name)
 
     def set_number(self, name: str, number: int, is_drawn: bool) -> None:
         """Let a sequence continue after a number, or with it if it counts as not drawn."""

@@ -48,6 +48,28 @@ def test_unique_constraints_are_those_of_postgresql(twins, workers):
     same()
 
 
+def test_the_first_row_that_violates_a_key_decides_the_error(twins):
+    twins.reset()
+    twins.create_tables({"u": TABLE})
+    twins.run(
+        "INSERT INTO u VALUES (1, 1, 'x', 1), (2, 1, 'x', 2), (1, 2, 'x', 3) ON CONFLICT (id) DO UPDATE SET c = 9"
+    )
+    twins.run(
+        "INSERT INTO u VALUES (1, 1, 'x', 1), (1, 2, 'x', 2), (2, 1, 'x', 3) ON CONFLICT (id) DO UPDATE SET c = 9"
+    )
+
+
+def test_a_row_that_where_leaves_alone_may_come_again(twins):
+    twins.reset()
+    twins.create_tables({"u": TABLE})
+    twins.run("INSERT INTO u VALUES (1, 1, 'x', 1)")
+    upsert = "ON CONFLICT (a) DO UPDATE SET b = excluded.b, c = excluded.c WHERE excluded.c > 1 RETURNING *"
+    twins.run(f"INSERT INTO u VALUES (5, 1, 'y', 0), (5, 1, 'y', 2) {upsert}")
+    twins.run(f"INSERT INTO u VALUES (5, 1, 'y', 3), (5, 1, 'y', 0) {upsert}")
+    twins.run(f"INSERT INTO u VALUES (5, 2, 'y', 9), (5, 2, 'y', 0) {upsert}")
+    twins.run("SELECT * FROM u")
+
+
 def test_a_transaction_keeps_unique_constraints(twins):
     twins.reset()
     twins.create_tables({"u": TABLE})
