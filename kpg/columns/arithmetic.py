@@ -59,12 +59,14 @@ from kpg.errors import TypeMismatch
 TEMPORAL: Final = ("date", "timestamp", "timestamp_ntz")  # kinds that a number of days or microseconds shifts
 
 
-def _float_function(function: Callable[..., Any], *lanes: Ints) -> Ints:
+def float_function(function: Callable[..., Any], *lanes: Ints) -> Ints:
+    """Return a function of floats, by IEEE."""
     with np.errstate(all="ignore"):  # inf and NaN are values; the lanes of nulls are NaN
         return floats.to_lane(function(*map(floats.from_lane, lanes)))
 
 
-def _float_division(function: Callable[..., Any], a: Ints, b: Ints) -> Checked:
+def float_division(function: Callable[..., Any], a: Ints, b: Ints) -> Checked:
+    """Return a division or remainder of floats; it fails for b = 0."""
     divisor = floats.from_lane(b)
     zero = divisor == 0.0
     with np.errstate(all="ignore"):
@@ -152,7 +154,7 @@ def _binary(
     nullable = any_nullable(arguments)
     if kind == "float64":
         return TotalFunctionNode(
-            FLOAT64.optional(nullable), list(map(as_float, arguments)), partial(_float_function, on_floats)
+            FLOAT64.optional(nullable), list(map(as_float, arguments)), partial(float_function, on_floats)
         )
     if kind == "decimal":
         return decimals.sum_or_product(call, [decimals.as_decimal(a, scope) for a in arguments], scope, on_ints)
@@ -174,7 +176,7 @@ def divide(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSco
     _common_number(call, arguments)
     code = _failure_code(call, scope, "division by zero")
     type_ = FLOAT64.optional(any_nullable(arguments))
-    return PartialFunctionNode(type_, list(map(as_float, arguments)), partial(_float_division, np.divide), code)
+    return PartialFunctionNode(type_, list(map(as_float, arguments)), partial(float_division, np.divide), code)
 
 
 def quotient(a: object, b: object, type_: Type) -> Expression:
@@ -216,7 +218,7 @@ def _integral(
         refuse(call, arguments, 'Cast decimals to "int64" or "float64" first.')
     if kind == "float64":
         floating = list(map(as_float, arguments))
-        return PartialFunctionNode(FLOAT64.optional(nullable), floating, partial(_float_division, on_floats), zero)
+        return PartialFunctionNode(FLOAT64.optional(nullable), floating, partial(float_division, on_floats), zero)
     if kind == "uint64":
         return PartialFunctionNode(UINT64.optional(nullable), arguments, on_unsigned(on_ints), zero)
     a, b = arguments
@@ -245,7 +247,7 @@ def _unary(
     type_ = arguments[0].type
     kind = _common_number(call, arguments)
     if kind == "float64":
-        return TotalFunctionNode(type_, arguments, partial(_float_function, function))
+        return TotalFunctionNode(type_, arguments, partial(float_function, function))
     if kind == "decimal":
         return decimals.negated(arguments[0]) if call.op == "neg" else decimals.absolute(arguments[0])
     if kind == "uint64":
@@ -286,11 +288,12 @@ def _pick(type_: Type, a: BoundNode, b: BoundNode, wins: Any, scope: BindingScop
     if type_.kind == "interval":
         return TotalFunctionNode(type_, (a, b), partial(_pick_intervals, wins))
     if type_.kind == "int64" and type_.nullable and not (a.type.nullable and b.type.nullable):
-        return PartialFunctionNode(type_, (a, b), partial(_pick_checked, wins), code)  # -2**63 would read as null
-    return TotalFunctionNode(type_, (a, b), partial(_pick_lanes, wins))
+        return PartialFunctionNode(type_, (a, b), partial(pick_checked, wins), code)  # -2**63 would read as null
+    return TotalFunctionNode(type_, (a, b), partial(pick_lanes, wins))
 
 
-def _pick_lanes(wins: Any, a: Ints, b: Ints) -> Ints:
+def pick_lanes(wins: Any, a: Ints, b: Ints) -> Ints:
+    """Return a where it wins the comparison, else b."""
     return np.where(compare_lanes(wins, a, b), a, b)
 
 
@@ -298,7 +301,8 @@ def _pick_intervals(wins: Any, a: Ints, b: Ints) -> Ints:
     return np.where(compare_lanes(wins, span_lanes(a), span_lanes(b)), a, b)
 
 
-def _pick_checked(wins: Any, a: Ints, b: Ints) -> Checked:
+def pick_checked(wins: Any, a: Ints, b: Ints) -> Checked:
+    """Return a where it wins the comparison, else b; a result of -2**63 fails if it would read as null."""
     return np.where(wins(a, b), a, b), None
 
 

@@ -178,6 +178,11 @@ class BoundExpression:
         self._scope = scope
 
     @property
+    def node(self) -> BoundNode:
+        """The root of its bound nodes."""
+        return self._node
+
+    @property
     def schema(self) -> Schema:
         """The schema that it is bound to."""
         return self._scope.schema

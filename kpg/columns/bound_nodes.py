@@ -148,20 +148,20 @@ def null_node(type_: Type, scope: BindingScope, untyped: bool = False) -> Consta
 class TotalFunctionNode(BoundNode):
     """A function that succeeds for all arguments that are not null."""
 
-    __slots__ = ("_arguments", "_compute", "_nullable")
+    __slots__ = ("_nullable", "arguments", "compute")
 
     def __init__(
         self, type_: Type, arguments: Sequence[BoundNode], compute: Callable[..., Ints], sliceable: bool = True
     ) -> None:
         super().__init__(type_, arguments, False)
         self.sliceable &= sliceable
-        self._arguments = tuple(arguments)
-        self._compute = compute
+        self.arguments = tuple(arguments)
+        self.compute = compute
         self._nullable = tuple(position for position, argument in enumerate(arguments) if argument.type.nullable)
 
     def run(self, data: Ints) -> NodeResult:
-        values, codes = run_all(self._arguments, data)
-        computed = self._compute(*values)
+        values, codes = run_all(self.arguments, data)
+        computed = self.compute(*values)
         if self._nullable:
             computed = np.where(null_rows(values, self._nullable), NULL, computed)
         return computed, codes
@@ -170,20 +170,20 @@ class TotalFunctionNode(BoundNode):
 class PartialFunctionNode(BoundNode):
     """A function that fails for some arguments: `compute` also returns the failed rows, or None."""
 
-    __slots__ = ("_arguments", "_code", "_compute", "_nullable")
+    __slots__ = ("_code", "_nullable", "arguments", "compute")
 
     def __init__(
         self, type_: Type, arguments: Sequence[BoundNode], compute: Callable[..., tuple[Ints, Bools | None]], code: int
     ) -> None:
         super().__init__(type_, arguments, True)
-        self._arguments = tuple(arguments)
-        self._compute = compute
+        self.arguments = tuple(arguments)
+        self.compute = compute
         self._code = code
         self._nullable = tuple(position for position, argument in enumerate(arguments) if argument.type.nullable)
 
     def run(self, data: Ints) -> NodeResult:
-        values, codes = run_all(self._arguments, data)
-        computed, failed = self._compute(*values)
+        values, codes = run_all(self.arguments, data)
+        computed, failed = self.compute(*values)
         if self._nullable:
             null = null_rows(values, self._nullable)
             collides = is_null(computed)  # a result of -2**63 would read as null

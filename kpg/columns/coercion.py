@@ -97,9 +97,10 @@ def coerce(node: BoundNode, type_: Type, scope: BindingScope) -> BoundNode:
         if isinstance(node, ConstantNode) and node.lane_value != NULL:
             return node
         reason = f"a nullable {type_.kind} column cannot hold {LEAST_VALUES[type_.kind]}"
-        return PartialFunctionNode(type_, [node], _refuse_lowest, scope.code(reason))
+        return PartialFunctionNode(type_, [node], refuse_lowest, scope.code(reason))
     return node
 
 
-def _refuse_lowest(lane: Ints) -> Checked:
+def refuse_lowest(lane: Ints) -> Checked:
+    """Return the lane; the number that stands for null fails."""
     return lane, lane == NULL

@@ -73,12 +73,12 @@ def compare(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSc
     if a.type.scale != b.type.scale:
         scale = max(a.type.scale, b.type.scale)
         ups = 10 ** (scale - a.type.scale), 10 ** (scale - b.type.scale)
-        return TotalFunctionNode(type_, (a, b), partial(_compare_scaled, function, *ups))
+        return TotalFunctionNode(type_, (a, b), partial(compare_scaled, function, *ups))
     if a.type.is_symbolic and call.op not in ("==", "!="):
         return TotalFunctionNode(type_, (a, b), partial(_compare_symbols, scope.symbols, function), sliceable=False)
     if call.op == "==":
-        return EqualityNode(type_, (a, b), partial(_compare_lanes, function))
-    return TotalFunctionNode(type_, (a, b), partial(_compare_lanes, function))
+        return EqualityNode(type_, (a, b), partial(compare_to_lane, function))
+    return TotalFunctionNode(type_, (a, b), partial(compare_to_lane, function))
 
 
 class EqualityNode(TotalFunctionNode):
@@ -87,13 +87,14 @@ class EqualityNode(TotalFunctionNode):
     __slots__ = ()
 
     def required_constants(self) -> dict[int, tuple[int, ...]]:
-        for column, constant in (self._arguments, self._arguments[::-1]):
+        for column, constant in (self.arguments, self.arguments[::-1]):
             if isinstance(column, ColumnNode) and isinstance(constant, ConstantNode) and constant.value is not None:
                 return {column.position: constant.lane_values}
         return {}
 
 
-def _compare_lanes(function: Any, a: Ints, b: Ints) -> Ints:
+def compare_to_lane(function: Any, a: Ints, b: Ints) -> Ints:
+    """Return a comparison of values, as a lane."""
     return as_bool(compare_lanes(function, a, b))
 
 
@@ -101,7 +102,8 @@ def _compare_symbols(symbols: Symbols, function: Any, a: Ints, b: Ints) -> Ints:
     return as_bool(function(*order_keys(symbols, a, b)))
 
 
-def _compare_scaled(function: Any, up_a: int, up_b: int, a: Ints, b: Ints) -> Ints:
+def compare_scaled(function: Any, up_a: int, up_b: int, a: Ints, b: Ints) -> Ints:
+    """Return a comparison of decimals that are multiplied to a common scale, as a lane."""
     return as_bool(function(_saturated(a, up_a), _saturated(b, up_b)))
 
 
@@ -119,15 +121,15 @@ def is_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingSc
 class IsNullNode(BoundNode):
     """Whether the value is null."""
 
-    __slots__ = ("_argument",)
+    __slots__ = ("argument",)
 
     def __init__(self, argument: BoundNode) -> None:
         super().__init__(BOOL, (argument,), False)
-        self._argument = argument
+        self.argument = argument
 
     def run(self, data: Ints) -> NodeResult:
-        values, codes = self._argument.run(data)
-        if not self._argument.type.nullable:
+        values, codes = self.argument.run(data)
+        if not self.argument.type.nullable:
             return np.zeros(values.shape[-1], np.int64), codes
         return as_bool(is_null_value(values)), codes
 
@@ -150,26 +152,26 @@ def is_in(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScop
 class IsInNode(BoundNode):
     """Whether the value is one of some constants."""
 
-    __slots__ = ("_argument", "_held", "_members")
+    __slots__ = ("_held", "argument", "members")
 
     def __init__(self, argument: BoundNode, members: Ints, symbols: Symbols) -> None:
         super().__init__(BOOL.optional(argument.type.nullable), (argument,), False)
-        self._argument = argument
-        self._members = members[:, 0] if argument.type.lanes == 1 else members
-        self._held = symbols.hold(self._members) if argument.type.is_symbolic else None
+        self.argument = argument
+        self.members = members[:, 0] if argument.type.lanes == 1 else members
+        self._held = symbols.hold(self.members) if argument.type.is_symbolic else None
 
     def run(self, data: Ints) -> NodeResult:
-        values, codes = self._argument.run(data)
+        values, codes = self.argument.run(data)
         answer = as_bool(self._matches(values))
-        if self._argument.type.nullable:
+        if self.argument.type.nullable:
             answer = np.where(is_null_value(values), NULL, answer)
         return answer, codes
 
     def _matches(self, values: Ints) -> Bools:
         matches = np.zeros(values.shape[-1], np.bool_)
-        if len(self._members) > _MAX_COMPARED_MEMBERS and values.ndim == 1:
-            return np.isin(values, self._members)
-        for member in self._members:
+        if len(self.members) > _MAX_COMPARED_MEMBERS and values.ndim == 1:
+            return np.isin(values, self.members)
+        for member in self.members:
             matches |= values == member if values.ndim == 1 else (values == member.reshape(-1, 1)).all(axis=0)
         return matches
 

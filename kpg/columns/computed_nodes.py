@@ -63,15 +63,15 @@ def bind_computed(expression: Apply, arguments: Sequence[BoundNode], scope: Bind
 class ComputedNode(BoundNode):
     """A function with its options and arguments. `_code` gives the failure code of a reason."""
 
-    __slots__ = ("_arguments", "_function", "_nullable", "_options", "_origin", "_scope")
+    __slots__ = ("_nullable", "_origin", "_scope", "arguments", "function", "options")
 
     def __init__(self, expression: Apply, arguments: Sequence[BoundNode], scope: BindingScope, strict: bool) -> None:
         nullable = expression.returns.nullable or (strict and any_nullable(arguments))
         super().__init__(expression.returns.optional(nullable), arguments, expression.kind != "total")
         self.sliceable &= expression.kind in ("total", "lanes")
-        self._arguments = tuple(arguments)
-        self._function = expression.function
-        self._options = expression.options
+        self.arguments = tuple(arguments)
+        self.function = expression.function
+        self.options = expression.options
         self._scope = scope
         self._origin = scope.origin
         self._nullable = tuple(p for p, argument in enumerate(arguments) if strict and argument.type.nullable)
@@ -95,12 +95,12 @@ class LaneFunctionNode(ComputedNode):
         self._checks_collision = self.type.nullable and self.type.kind == "int64" and not expression.returns.nullable
 
     def run(self, data: Ints) -> NodeResult:
-        values, codes = run_all(self._arguments, data)
+        values, codes = run_all(self.arguments, data)
         failures: tuple[tuple[Bools, str], ...] = ()
         if self._total:
-            computed = self._function(*self._options, *values)
+            computed = self.function(*self.options, *values)
         else:
-            computed, failures = self._function(*self._options, *values)
+            computed, failures = self.function(*self.options, *values)
         null = null_rows(values, self._nullable) if self._nullable else None
         if self._checks_collision:
             failures = (*failures, (is_null(computed), "bigint out of range"))
@@ -124,7 +124,7 @@ class VolatileNode(ComputedNode):
             self.columns = frozenset({0})
 
     def run(self, data: Ints) -> NodeResult:
-        return self._function(*self._options, data.shape[1]), None
+        return self.function(*self.options, data.shape[1]), None
 
 
 class DistinctFunctionNode(ComputedNode):
@@ -149,7 +149,7 @@ class DistinctFunctionNode(ComputedNode):
         n = data.shape[1]
         if n == 0:
             return empty_lane(self.type, 0), None
-        values, codes = run_all(self._arguments, data)
+        values, codes = run_all(self.arguments, data)
         skip = codes != 0 if codes is not None else None  # values of failed rows have no meaning
         if self._nullable:
             null = null_rows(values, self._nullable)
@@ -182,10 +182,10 @@ class DistinctFunctionNode(ComputedNode):
         return computed, codes
 
     def _compute(self, values: list[Ints]) -> NodeResult:
-        rows, inverse = distinct_rows(values, [argument.type for argument in self._arguments], self._scope.symbols)
+        rows, inverse = distinct_rows(values, [argument.type for argument in self.arguments], self._scope.symbols)
         columns = [
             self._decode(argument, value if value.shape[-1] == 1 else value[..., rows])
-            for argument, value in zip(self._arguments, values, strict=True)
+            for argument, value in zip(self.arguments, values, strict=True)
         ]
         codes = np.zeros(len(rows), np.int64)
         computed = self._encode(self._results(columns, codes), codes)
@@ -195,7 +195,7 @@ class DistinctFunctionNode(ComputedNode):
         """Return a value for each combination; set the code of one that fails."""
         count = len(codes)
         inputs = [repeat(column[0]) if len(column) == 1 else column for column in columns]
-        function = partial(self._function, *self._options) if self._options else self._function
+        function = partial(self.function, *self.options) if self.options else self.function
         if inputs:
             try:
                 return list(islice(map(function, *inputs), count))
@@ -233,7 +233,7 @@ class BatchFunctionNode(DistinctFunctionNode):
 
     def _results(self, columns: list[list[Any]], codes: Ints) -> list[Any]:
         try:
-            results: list[Any] = self._function(*self._options, len(codes), *columns)
+            results: list[Any] = self.function(*self.options, len(codes), *columns)
         except ValueError as error:
             codes[:] = self._code(str(error))
             return [None] * len(codes)

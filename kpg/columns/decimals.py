@@ -157,12 +157,13 @@ def rescaled(node: BoundNode, type_: Type, code: int) -> BoundNode:
     """Return a decimal or an int64 as another decimal type, rounded half away from zero; a row may fail."""
     shift = type_.scale - node.type.scale
     if type_.lanes == 1 and node.type.lanes == 1 and node.type.kind == "decimal":
-        function = partial(_rescale, 10 ** max(0, shift), 10 ** max(0, -shift), *type_.limits())
+        function = partial(rescale_lane, 10 ** max(0, shift), 10 ** max(0, -shift), *type_.limits())
         return PartialFunctionNode(type_, (node,), function, code)
     return PartialFunctionNode(type_, (node,), partial(_rescale_wide, shift, type_), code)
 
 
-def _rescale(up: int, down: int, low: int, high: int, lane: Ints) -> Checked:
+def rescale_lane(up: int, down: int, low: int, high: int, lane: Ints) -> Checked:
+    """Return lane * up / down, rounded half away from zero; it fails outside of `low` to `high`."""
     whole, rest = np.divmod(np.abs(lane), down)
     rounded = whole + (rest >= down - rest)  # half away from zero
     failed = rounded > (10**ONE_LANE_DIGITS - 1) // up

@@ -45,10 +45,11 @@ def disjunction(call: FunctionCall, arguments: Sequence[BoundNode], scope: Bindi
 def negation(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope) -> BoundNode:
     """Bind ~."""
     (argument,) = _conditions(call, arguments, scope)
-    return TotalFunctionNode(argument.type, (argument,), _invert)
+    return TotalFunctionNode(argument.type, (argument,), invert)
 
 
-def _invert(lane: Ints) -> Ints:
+def invert(lane: Ints) -> Ints:
+    """Return the negation of conditions."""
     return 1 - lane
 
 
@@ -62,31 +63,31 @@ def _conditions(call: FunctionCall, arguments: Sequence[BoundNode], scope: Bindi
 class JunctionNode(BoundNode):
     """& (`decisive` is 0) or | (`decisive` is 1): one decisive side decides; otherwise null or failure shows."""
 
-    __slots__ = ("_arguments", "_decisive")
+    __slots__ = ("arguments", "decisive")
 
     def __init__(self, arguments: list[BoundNode], decisive: int) -> None:
         super().__init__(BOOL.optional(any_nullable(arguments)), arguments, False)
-        self._arguments = arguments
-        self._decisive = decisive
+        self.arguments = arguments
+        self.decisive = decisive
 
     def run(self, data: Ints) -> NodeResult:
-        (a, a_codes), (b, b_codes) = (argument.run(data) for argument in self._arguments)
+        (a, a_codes), (b, b_codes) = (argument.run(data) for argument in self.arguments)
         if not self.type.nullable and a_codes is None and b_codes is None:
-            return (a | b if self._decisive else a & b), None
+            return (a | b if self.decisive else a & b), None
         decided = self._decides(a, a_codes) | self._decides(b, b_codes)
-        values = np.where((a == NULL) | (b == NULL), NULL, 1 - self._decisive)
+        values = np.where((a == NULL) | (b == NULL), NULL, 1 - self.decisive)
         codes = first_code(a_codes, b_codes)
         if codes is not None:
             codes = np.where(decided, 0, codes)
-        return np.where(decided, self._decisive, values), codes
+        return np.where(decided, self.decisive, values), codes
 
     def required_constants(self) -> dict[int, tuple[int, ...]]:
-        if self._decisive:
+        if self.decisive:
             return {}
-        return {column: lanes for node in self._arguments for column, lanes in node.required_constants().items()}
+        return {column: lanes for node in self.arguments for column, lanes in node.required_constants().items()}
 
     def _decides(self, values: Ints, codes: Ints | None) -> Bools:
-        decisive: Bools = values == self._decisive
+        decisive: Bools = values == self.decisive
         return decisive if codes is None else decisive & (codes == 0)
 
 
@@ -104,17 +105,17 @@ def when(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingScope
 class ChoiceNode(BoundNode):
     """One value where a condition is true, another where it is false or null."""
 
-    __slots__ = ("_condition", "_no", "_yes")
+    __slots__ = ("condition", "no", "yes")
 
     def __init__(self, type_: Type, condition: BoundNode, yes: BoundNode, no: BoundNode) -> None:
         super().__init__(type_, (condition, yes, no), False)
-        self._condition = condition
-        self._yes = yes
-        self._no = no
+        self.condition = condition
+        self.yes = yes
+        self.no = no
 
     def run(self, data: Ints) -> NodeResult:
-        condition, codes = self._condition.run(data)
-        values, others = choose(condition == 1, self._yes, self._no, data)
+        condition, codes = self.condition.run(data)
+        values, others = choose(condition == 1, self.yes, self.no, data)
         return values, first_code(codes, others)
 
 
@@ -156,16 +157,16 @@ def coalesce(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
 class CoalesceNode(BoundNode):
     """A value, and another one where it is null."""
 
-    __slots__ = ("_other", "_value")
+    __slots__ = ("other", "value")
 
     def __init__(self, type_: Type, value: BoundNode, other: BoundNode) -> None:
         super().__init__(type_, (value, other), False)
-        self._value = value
-        self._other = other
+        self.value = value
+        self.other = other
 
     def run(self, data: Ints) -> NodeResult:
-        values, codes = self._value.run(data)
-        if not self._value.type.nullable:
+        values, codes = self.value.run(data)
+        if not self.value.type.nullable:
             return values, codes
         n = data.shape[1]
         values = spread_lane(values, n)
@@ -173,7 +174,7 @@ class CoalesceNode(BoundNode):
         if not missing.any():
             return values, codes
         values = values.copy()
-        other, other_codes = self._other.run(np.ascontiguousarray(data[:, missing]))
+        other, other_codes = self.other.run(np.ascontiguousarray(data[:, missing]))
         values[..., missing] = other
         if other_codes is None:
             return values, codes
@@ -193,15 +194,15 @@ def not_null(call: FunctionCall, arguments: Sequence[BoundNode], scope: BindingS
 class NotNullNode(BoundNode):
     """The value; a row with null fails."""
 
-    __slots__ = ("_argument", "_code")
+    __slots__ = ("_code", "argument")
 
     def __init__(self, argument: BoundNode, code: int) -> None:
         super().__init__(argument.type.optional(False), (argument,), True)
-        self._argument = argument
+        self.argument = argument
         self._code = code
 
     def run(self, data: Ints) -> NodeResult:
-        values, codes = self._argument.run(data)
+        values, codes = self.argument.run(data)
         null = is_null(values)
         if null.any():
             codes = first_code(codes, np.where(null, self._code, 0))

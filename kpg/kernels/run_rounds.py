@@ -64,7 +64,8 @@ from kpg.kernels.loop_rows import (
     push_heap,
     sum_group,
 )
-from kpg.kernels.loop_stages import DROPPED, FAILED, product_leaves_range, run_stages
+from kpg.kernels.loop_stages import DROPPED, FAILED, run_stages
+from kpg.kernels.row_expressions import product_leaves_range
 
 COLLECT, ENTERED, JOIN, REDUCE, STAGES, FEEDBACK, LEAVE = range(7)  # kinds of nodes
 
@@ -77,6 +78,7 @@ NODE_FIELDS = 14
 
 PRESENCE, SUMS, FIRST = 0, 1, 2  # FUNCTION, as in kpg.kernels.one_pass_corrections
 
+UNKNOWN_LANES = -1  # of LEAVE: a row that reaches it is left to the general path
 NEVER = 1 << 62  # a round after all others
 MAX_OUTPUT_ROWS = 64  # distinct rows of a group's output history: more go to the general path
 
@@ -146,6 +148,8 @@ def pass_on(nodes, targets, program, rows, heap_keys, heap_slots, stack, state, 
         node = rows[slot, NODE]
         kind = nodes[node, KIND]
         if kind == LEAVE:
+            if nodes[node, LANES] == UNKNOWN_LANES:
+                abandon(state)
             continue  # the row stays until the caller takes it
         round_, diff = rows[slot, ROUND], rows[slot, DIFF]
         row = 0

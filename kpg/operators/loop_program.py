@@ -2,17 +2,18 @@
 
     stages_program(stages)  ->  the numbers, the lanes of the output and the most lanes of a stage, or None
 
-None if a stage has no such form: a function of Python, a value of several lanes, null, text in other ways than whole.
+None if a stage has no such form: an expression without a program for one row (kpg.columns.row_program), or
+a function of Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 from kpg.columns.bind import BoundExpression
-from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, Named, Written
-from kpg.columns.schema import Schema
+from kpg.columns.row_program import Untranslatable, row_program
 from kpg.kernels import loop_stages as kernel
 from kpg.operators.linear import (
     ComplementStage,
@@ -24,12 +25,6 @@ from kpg.operators.linear import (
     PickStage,
 )
 
-MAX_STACK: Final = 16  # values of an expression on the stack at a time
-ARITHMETIC: Final = {"+": kernel.ADD, "-": kernel.SUBTRACT, "*": kernel.MULTIPLY}
-COMPARISONS: Final = {"==": kernel.EQUAL, "!=": kernel.UNEQUAL, "<": kernel.LESS, "<=": kernel.LESS_EQUAL}
-REVERSED: Final = {">": kernel.LESS, ">=": kernel.LESS_EQUAL}  # of exchanged operands
-LOGIC: Final = {"&": kernel.AND, "|": kernel.OR}
-
 
 class StagesProgram(NamedTuple):
     """Stages as numbers."""
@@ -37,10 +32,6 @@ class StagesProgram(NamedTuple):
     numbers: list[int]
     lanes: int | None  # of the output; None if it is that of the input
     most_lanes: int  # that a stage writes
-
-
-class Untranslatable(Exception):
-    """An expression or a stage has no small version."""
 
 
 def stages_program(stages: Sequence[LinearStage]) -> StagesProgram | None:
@@ -69,8 +60,7 @@ def _stage(stage: LinearStage) -> list[int]:
         case ExplodeStage():
             return [kernel.EXPLODE, stage.lane, len(stage.kept), *stage.kept]
         case FilterStage():
-            instructions = _instructions(stage.expression, stage.lanes[0] if stage.lanes else 0)
-            return [kernel.FILTER, len(instructions) // 2, *instructions]
+            return [kernel.FILTER, *_program_of(stage.expression, stage.lanes[0] if stage.lanes else 0)]
         case ComputeStage():
             return [kernel.COMPUTE, len(stage.read_lanes), *_computed(stage)]
     raise Untranslatable
@@ -88,73 +78,10 @@ def _output_lanes(stage: LinearStage, before: int | None) -> int | None:
 
 
 def _computed(stage: ComputeStage) -> list[int]:
-    numbers: list[int] = []
-    for expression in stage.expressions:
-        if expression.column is not None:
-            for lane in expression.read_lanes:
-                assert lane is not None
-                numbers += [1, kernel.READ, lane]
-        else:
-            instructions = _instructions(expression, 0)
-            numbers += [len(instructions) // 2, *instructions]
-    return numbers
+    return list(chain.from_iterable(_program_of(expression) for expression in stage.expressions))
 
 
-def _instructions(bound: BoundExpression, first_lane: int) -> list[int]:
-    """Return the instructions of an expression of one lane."""
-    translated = _translate(bound.expression, bound.schema, first_lane)
-    if translated.depth > MAX_STACK:
-        raise Untranslatable
-    return translated.numbers
-
-
-class _Translated(NamedTuple):
-    numbers: list[int]
-    kind: str  # of the type of its value
-    depth: int  # of the stack
-
-
-def _translate(expression: Expression, schema: Schema, first_lane: int) -> _Translated:
-    match expression:
-        case Named() | Written():
-            return _translate(expression.expression, schema, first_lane)
-        case ColumnReference():
-            position = schema.index(expression.name)
-            type_ = schema.types[position]
-            if type_.lanes > 1 or type_.nullable:
-                raise Untranslatable
-            return _Translated([kernel.READ, first_lane + schema.lanes_at(position)[0]], type_.kind, 1)
-        case Literal(value=int() as value) if abs(value) <= kernel.MAX_VALUE:
-            return _Translated([kernel.CONSTANT, int(value)], "bool" if isinstance(value, bool) else "int64", 1)
-        case FunctionCall() if expression.op == "~":
-            (inner,) = [_translate(argument, schema, first_lane) for argument in expression.arguments]
-            _require_kinds("bool", inner)
-            return _Translated([*inner.numbers, kernel.NOT, 0], "bool", inner.depth)
-        case FunctionCall() if len(expression.arguments) == 2:
-            left, right = [_translate(argument, schema, first_lane) for argument in expression.arguments]
-            return _binary(expression.op, left, right)
-    raise Untranslatable
-
-
-def _binary(op: str, left: _Translated, right: _Translated) -> _Translated:
-    if op in REVERSED:
-        left, right = right, left
-    numbers, depth = [*left.numbers, *right.numbers], max(left.depth, 1 + right.depth)
-    if op in ARITHMETIC:
-        _require_kinds("int64", left, right)
-        return _Translated([*numbers, ARITHMETIC[op], 0], "int64", depth)
-    if op in LOGIC:
-        _require_kinds("bool", left, right)
-        return _Translated([*numbers, LOGIC[op], 0], "bool", depth)
-    instruction = COMPARISONS.get(op, REVERSED.get(op))
-    is_equality = op in ("==", "!=")
-    if instruction is None or left.kind != right.kind or not (is_equality or left.kind in ("int64", "bool")):
-        raise Untranslatable
-    if is_equality and left.kind not in ("int64", "bool", "string", "date", "timestamp"):
-        raise Untranslatable
-    return _Translated([*numbers, instruction, 0], "bool", depth)
-
-
-def _require_kinds(kind: str, *parts: _Translated) -> None:
-    if any(part.kind != kind for part in parts):
-        raise Untranslatable
+def _program_of(bound: BoundExpression, first_lane: int = 0) -> list[int]:
+    """Return for each lane of an expression the number of its instructions, and the instructions."""
+    lanes = row_program(bound, first_lane)
+    return list(chain.from_iterable([len(lane) // 2, *lane] for lane in lanes))

@@ -3,8 +3,8 @@
     loop_table(operators)  ->  LoopTable, or the reason why the kernel cannot run the loop
 
 A loop qualifies if it is not nested, and consists of arrangements, joins, distinct, count, min and max, and of selects
-and filters with comparisons, + - * and boolean operators on columns of one lane without null. Any other operator leaves
-the loop to the general path.
+and filters whose expressions have a program for one row (kpg.columns.row_program). Any other operator leaves the loop
+to the general path.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class _TableBuilder:
             self._outputs[operator] = count
             count += 1
         self._nodes = np.zeros((count, kernel.NODE_FIELDS), np.int64)
-        self._sources: dict[tuple[Operator, int], Operator] = {}  # an operator that each input reads
+        self._sources: dict[tuple[Operator, int], list[Operator]] = {}  # the operators that each input reads
         self._program: list[int] = []
         self._lanes: dict[Operator, int | None] = {}  # of the output of linear operators; None: that of the input
         self._most_lanes = 1
@@ -134,7 +134,8 @@ class _TableBuilder:
         leaves = [(operator, self._inputs[operator]) for operator in self._operators if isinstance(operator, Leave)]
         leaves = [(leave, node) for leave, node in leaves if node in reached]
         for leave, node in leaves:
-            self._nodes[node, kernel.LANES] = self._lanes_of(leave, set())
+            lanes = self._lanes_of(leave, set())
+            self._nodes[node, kernel.LANES] = kernel.UNKNOWN_LANES if lanes is None else lanes
         return LoopTable(
             self._nodes,
             np.array(targets, np.int64).reshape(-1, 2),
@@ -157,7 +158,7 @@ class _TableBuilder:
                 ahead = target > node or isinstance(channel.target, Feedback)
                 _require(ahead, f"{channel.target.name} comes before {operator.name}")
                 targets.append((target, channel.target_input))
-                self._sources[channel.target, channel.target_input] = operator
+                self._sources.setdefault((channel.target, channel.target_input), []).append(operator)
             self._nodes[node, kernel.FIRST_TARGET] = first
             self._nodes[node, kernel.TARGETS] = len(targets) - first
         return targets
@@ -177,8 +178,9 @@ class _TableBuilder:
         return reached
 
     def _source(self, operator: Operator, index: int = 0) -> int:
-        """Return the node that an input reads."""
-        return self._outputs[self._sources[operator, index]]
+        """Return the node of the trace that an input reads."""
+        (source,) = self._sources[operator, index]
+        return self._outputs[source]
 
     def _describe(self, operator: Operator) -> None:
         """Fill the rows of an operator's nodes."""
@@ -264,22 +266,19 @@ class _TableBuilder:
         trace.readers.append(reader)
         return node
 
-    def _lanes_of(self, operator: Operator, seen: set[Operator]) -> int:
-        """Return the number of lanes that an operator sends."""
+    def _lanes_of(self, operator: Operator, seen: set[Operator]) -> int | None:
+        """Return the number of lanes that an operator sends; None if only rows from outside say it."""
         if operator in seen:
-            raise Unsupported(f"{operator.name} has rows of unknown width")
+            return None
         seen.add(operator)
         if isinstance(operator, (Publisher, Consolidate, EnterArranged)):
             return int(self._nodes[self._outputs[operator], kernel.LANES])
         if isinstance(operator, Join):
             return len(operator.projection)
         lanes = self._lanes.get(operator)
-        if lanes is not None:
-            return lanes
-        source = self._sources.get((operator, 0))
-        if source is None:
-            raise Unsupported(f"{operator.name} has rows of unknown width")
-        return self._lanes_of(source, seen)
+        for source in self._sources.get((operator, 0), ()) if lanes is None else ():
+            lanes = self._lanes_of(source, seen) if lanes is None else lanes
+        return lanes
 
 
 def _require(condition: bool, reason: str) -> None:

@@ -25,6 +25,7 @@ from kpg.columns.consolidation import consolidate
 from kpg.columns.exact_diffs import is_exact
 from kpg.columns.memory_budget import reserve
 from kpg.columns.pause_points import can_pause, pause
+from kpg.columns.row_program import MAX_STACK
 from kpg.columns.updates import Ints, Updates, constant, no_updates
 from kpg.dataflow.channel import rows_of
 from kpg.dataflow.operator import Inputs, Operator
@@ -48,7 +49,6 @@ from kpg.operators.arrange import Arrange, Insert
 from kpg.operators.consolidate import Consolidate
 from kpg.operators.iterate import Enter, EnterArranged, Feedback
 from kpg.operators.join import Join
-from kpg.operators.loop_program import MAX_STACK
 from kpg.operators.loop_table import LoopTable, loop_table
 from kpg.operators.payload import updates_of
 from kpg.operators.reduce import Reduce

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from kpg.columns import floats
+from kpg.columns.row_functions import ROW_FUNCTIONS, RowFunction, float_operation
 from kpg.columns.updates import Ints
 from kpg.sql.functions.integer_lanes import DIVISION_BY_ZERO, Computed
 
@@ -164,3 +165,10 @@ def integers_to_floats(single: bool, a: Ints) -> Ints:
 def random_floats(count: int) -> Ints:
     """Return random numbers from 0 up to but not including 1."""
     return floats.to_lane(np.random.default_rng().random(count))
+
+
+def _row_arithmetic(op: str, single: bool) -> RowFunction | None:
+    return None if single else float_operation(_ARITHMETIC[op])
+
+
+ROW_FUNCTIONS[float_arithmetic] = _row_arithmetic

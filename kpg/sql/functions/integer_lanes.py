@@ -13,6 +13,14 @@ import numpy.typing as npt
 
 from kpg.columns.lane_values import NULL
 from kpg.columns.overflow import absolute_ints, add_ints, multiply_ints, negate_ints, subtract_ints
+from kpg.columns.row_functions import (
+    QUOTIENT_FUNCTION,
+    REMAINDER_FUNCTION,
+    ROW_FUNCTIONS,
+    RowFunction,
+    row_function,
+    within,
+)
 from kpg.columns.updates import Ints
 from kpg.sql.sql_types import INTEGER_LIMITS
 
@@ -102,3 +110,37 @@ def least_multiple(type_name: str, a: Ints, b: Ints) -> Computed:
 def _within(type_name: str, lane: Ints) -> Computed:
     values, failures = in_range(type_name, lane)
     return values, (*failures, (values < 0, f"{type_name} out of range"))
+
+
+# The same for one row
+
+
+def _within_type(function: RowFunction, type_name: str) -> RowFunction:
+    return function if type_name == "bigint" else within(function, *INTEGER_LIMITS[type_name])
+
+
+def _row_operation(op: str, type_name: str) -> RowFunction | None:
+    function = row_function(_CHECKED[op])
+    return None if function is None else _within_type(function, type_name)
+
+
+def _row_quotient(type_name: str) -> RowFunction:
+    return _within_type(QUOTIENT_FUNCTION, type_name)
+
+
+def _row_remainder() -> RowFunction:
+    return REMAINDER_FUNCTION
+
+
+def _row_in_range(type_name: str) -> RowFunction:
+    return _within_type(RowFunction(()), type_name)
+
+
+ROW_FUNCTIONS.update(
+    {
+        integer_operation: _row_operation,
+        divide_integers: _row_quotient,
+        remainder_integers: _row_remainder,
+        in_range: _row_in_range,
+    }
+)

@@ -13,6 +13,8 @@ import numpy as np
 
 from kpg.columns import floats
 from kpg.columns.decimals import float_to_decimal
+from kpg.columns.overflow import add_ints, multiply_ints, subtract_ints
+from kpg.columns.row_functions import ROW_FUNCTIONS, RowFunction, row_function, scale, scaled, within
 from kpg.columns.schema import decimal
 from kpg.columns.updates import Ints
 from kpg.columns.wide_integers import (
@@ -38,6 +40,7 @@ TOO_LARGE: Final = "value overflows numeric format"
 FIELD_OVERFLOW: Final = "numeric field overflow"
 ANY_WIDE: Final = 2**127 - 1
 _WIDE: Final = {"+": add_wide, "-": subtract_wide, "*": multiply_wide}
+_CHECKED: Final = {"+": add_ints, "-": subtract_ints, "*": multiply_ints}
 _NARROW: Final = {"+": np.add, "-": np.subtract, "*": np.multiply}
 
 
@@ -206,3 +209,22 @@ def floats_to_numerics(precision: int, scale: int, a: Ints) -> Computed:
     unknown = np.isnan(floats.from_lane(a))
     values, failed = float_to_decimal(decimal(precision, scale), a)
     return values, ((unknown, "cannot convert infinity or NaN to numeric"), (failed & ~unknown, FIELD_OVERFLOW))
+
+
+# The same for one row
+
+
+def _row_arithmetic(op: str, shift_a: int, shift_b: int, precision: int) -> RowFunction | None:
+    function = row_function(_CHECKED[op])
+    if function is None or not is_narrow(precision):
+        return None
+    return scaled(function, 10**shift_a, 10**shift_b)
+
+
+def _row_rescaled(shift: int, precision: int, reason: str) -> RowFunction | None:
+    if shift not in range(ONE_LANE_DIGITS + 1) or not is_narrow(precision):
+        return None
+    return within(RowFunction(scale(10**shift)), -_limit(precision), _limit(precision))
+
+
+ROW_FUNCTIONS.update({numeric_arithmetic: _row_arithmetic, rescaled: _row_rescaled})
