@@ -41,6 +41,7 @@ MODULES = {
         "q08_views",
         "q09_delta_plans",
         "q10_cspa",
+        "q11_large_recursion",
     ),
     "workers": (
         "s01_scaling",

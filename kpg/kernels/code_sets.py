@@ -4,6 +4,7 @@ A row's code is one number: the ids of its columns side by side in bits. A set o
 into one (`mask` is -1), otherwise a hash table with open addressing: its size is `mask` + 1, and a free slot holds -1.
 
     insert_codes     insert a list of codes; write the new ones, in order
+    insert_slots     insert all codes of a hash table
     insert_sums      the same for left[i] + right[j], over all j in [low[i], high[i]): one loop joins, projects, inserts
     read_levels      write the level of each code, from a hash table with a level per slot
     write_levels     set the level of each code
@@ -57,6 +58,14 @@ def insert_codes(codes, table, mask, out):
             out[n] = codes[i]
             n += 1
     return n
+
+
+@jit
+def insert_slots(slots, table, mask):
+    """Insert the codes of all slots that are not free."""
+    for i in range(slots.shape[0]):
+        if slots[i] >= 0:
+            insert_code(slots[i], table, mask)
 
 
 @jit
@@ -163,6 +172,7 @@ def decode_column(codes, shift, mask, values, out):
 def examples() -> Iterator[Example]:
     """Yield each kernel that Python calls, with example arguments."""
     yield insert_codes, (COLUMN, COLUMN, NUMBER, COLUMN)
+    yield insert_slots, (COLUMN, COLUMN, NUMBER)
     yield insert_sums, (COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, NUMBER, COLUMN, NUMBER)
     yield read_levels, (COLUMN, COLUMN, NUMBER, COLUMN, COLUMN)
     yield write_levels, (COLUMN, COLUMN, COLUMN, NUMBER, COLUMN)

@@ -46,8 +46,10 @@ class Saturate(CompleteTimes):
         if any(change is not None and change.removed.shape[1] for change in changes):
             raise InsertOnly("a row was removed from an insert-only program", hint=INSERT_ONLY_HINT)
         inserted = [None if change is None else change.added for change in changes]
-        for port, added in enumerate(self.fixpoint.insert(inserted)):
-            self._send(added, time, 1, port)
+        is_read = [bool(channels) for channels in self.channels]
+        for port, new in enumerate(self.fixpoint.insert(inserted, is_read)):
+            if new is not None:
+                self._send(new, time, 1, port)
 
     def _send(self, rows: NewRows, time: int, diff: int, port: int) -> None:
         if rows.rows.shape[1]:

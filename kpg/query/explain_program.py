@@ -8,6 +8,7 @@ from kpg.query.ir.program import Program, Relation, Stratum
 from kpg.query.ir.show import show_reduction, show_rule
 from kpg.query.join_strategy import RulePlan, plan_rule, planning_context
 from kpg.query.lower.lower_recursion import maintenance_obstacle, saturation_obstacle
+from kpg.query.lower.recursion_readers import with_readers
 
 
 def explain(program: Program, joins: str = "auto") -> str:
@@ -54,9 +55,18 @@ def recursion_strategy(program: Program, stratum: Stratum) -> str:
     """Say whether a recursion is one operator or a loop, and why."""
     obstacle = saturation_obstacle(program, stratum) if program.insert_only else None
     if program.insert_only and obstacle is None:
-        return "one operator, insert-only: keeps no state for removals"
+        return f"one operator, insert-only: keeps no state for removals{readers_in_operator(program, stratum)}"
     obstacle = maintenance_obstacle(program, stratum) or obstacle
     return "one operator: keeps the level of each row" if obstacle is None else f"a loop: {obstacle}"
+
+
+def readers_in_operator(program: Program, stratum: Stratum) -> str:
+    """Say which relations the operator of a recursion derives because they read it."""
+    before = program.strata[: program.strata.index(stratum)]
+    known = {name for earlier in before for name in earlier.relations}
+    joined = with_readers(program, stratum, known, saturation_obstacle)
+    readers = joined.relations[len(stratum.relations) :]
+    return f"; the operator also derives {', '.join(readers)}, which reads it" if readers else ""
 
 
 def explain_rule(plan: RulePlan) -> list[str]:

@@ -14,6 +14,7 @@ its own. Each answer is an arrangement by all columns.
     program = InstalledProgram(db, program, functors={"f": f})     the function of `.functor f(x: number): number`
 
 With `insert_only`, or if the program says so, inputs refuse to remove rows, and recursions keep no state for removals.
+With `one_load`, all rows are inserted before the first `db.advance()`: no recursion keeps state for later changes.
 
 An empty `demand` binds no arguments, but still restricts the program to the constants and parameters in its rules.
 
@@ -57,6 +58,7 @@ class InstalledProgram:
         inputs: dict[str, Input] | None = None,
         demand: Mapping[str, tuple[str, ...]] | None = None,
         insert_only: bool | None = None,
+        one_load: bool = False,
         joins: str = "auto",
         restrict: bool = True,
         counts: InputCounts | None = None,
@@ -80,7 +82,7 @@ class InstalledProgram:
             program = demand_from_outputs(program, counts or counts_of(shared)).program
         self.program = program
         insert_only = program.insert_only if insert_only is None else insert_only
-        lowered = LoweredProgram(db, program, distinct_inputs, max_rounds, insert_only, shared, joins)
+        lowered = LoweredProgram(db, program, distinct_inputs, max_rounds, insert_only, one_load, shared, joins)
         self.inputs: dict[str, Input] = lowered.inputs_of_db()
         self.collections = lowered.collections
         self.plans = lowered.plans

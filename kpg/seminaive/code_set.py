@@ -3,9 +3,10 @@
     insert(codes)                     returns the codes that are new
     extend(left, low, high, right)    inserts left[i] + right[j] for j in [low[i], high[i]); yields the new ones
     runs()                            yields all codes in ascending order, in parts of bounded size
+    pack()                            replaces a large hash table by its sorted codes, until the next insertion
 
 The set is a hash table until a bitmap takes at most `BITMAP_SIZE_FACTOR` times its memory. Cost: 16 to 32 bytes for
-each member, or one bit for each possible code, at most 256 MB.
+each member, 11 to 21 in a table of `LARGE_SLOTS` and more, or one bit for each possible code, at most 256 MB.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kpg.columns.memory_budget import reserve
 from kpg.columns.pause_points import at_most_per_pause, pause
 from kpg.columns.updates import Ints
 from kpg.kernels.code_chains import insert_chain_sums
-from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_sums, read_levels, write_levels
+from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_slots, insert_sums, read_levels, write_levels
 
 if TYPE_CHECKING:
     from kpg.seminaive.chain_index import ChainIndex
@@ -28,8 +29,22 @@ MAX_LEVEL_ARRAY_BITS = 16  # levels of codes up to this width are an array index
 MAX_BITMAP_BITS = 31  # sets of codes up to this width may be bitmaps: 256 MB
 BITMAP_SIZE_FACTOR = 4  # a bitmap replaces the hash table when it takes at most this multiple of its words
 MIN_HASH_SLOTS = 1 << 10  # slots of the smallest hash table
+LARGE_SLOTS = 1 << 26  # tables of this size (512 MB) are filled to three quarters instead of half before they grow
 PART_CODES = 1 << 20  # the maximum number of codes in one part of `runs` and `extend`
 WORD_BITS = 64  # codes in one word of a bitmap
+
+
+def has_room(slots: int, count: int) -> bool:
+    """Return whether a hash table of this size may hold this many codes."""
+    return 4 * count <= (3 if slots >= LARGE_SLOTS else 2) * slots
+
+
+def slots_for(count: int) -> int:
+    """Return the size of the smallest hash table with room for this many codes."""
+    slots = MIN_HASH_SLOTS
+    while not has_room(slots, count):
+        slots *= 2
+    return slots
 
 
 class CodeSet:
@@ -40,6 +55,7 @@ class CodeSet:
         self._bitmap_words = max(1, (1 << width) >> 6) if width <= MAX_BITMAP_BITS else 0  # 0: no bitmap
         self._is_bitmap = 0 < self._bitmap_words <= BITMAP_SIZE_FACTOR * MIN_HASH_SLOTS
         self._table: Ints = self._empty_bitmap() if self._is_bitmap else np.full(MIN_HASH_SLOTS, -1, np.int64)
+        self._packed: Ints | None = None  # sorted codes instead of the table
 
     def _empty_bitmap(self) -> Ints:
         return np.zeros(self._bitmap_words, np.int64)
@@ -50,7 +66,7 @@ class CodeSet:
     @property
     def nbytes(self) -> int:
         """The size of the set in bytes."""
-        return self._table.nbytes
+        return self._table.nbytes + (0 if self._packed is None else self._packed.nbytes)
 
     @property
     def _mask(self) -> int:
@@ -105,7 +121,7 @@ class CodeSet:
     def runs(self) -> Iterator[Ints]:
         """Yield all codes in ascending order, in parts."""
         if not self._is_bitmap:
-            codes = np.sort(self._table[self._table >= 0])
+            codes = self._sorted() if self._packed is None else self._packed
             yield from (codes[at : at + PART_CODES] for at in range(0, len(codes), PART_CODES))
             return
         word = 0
@@ -115,16 +131,27 @@ class CodeSet:
             if n:
                 yield out[:n]
 
-    def _reserve(self, more: int) -> None:
-        """Grow the hash table so that it is at most half full after `more` insertions, or turn it into a bitmap."""
-        if self._is_bitmap or 2 * (self.count + more) <= len(self._table):
-            return
+    def pack(self) -> None:
+        """Replace a large hash table by its sorted codes. The next insertion builds the table again."""
+        if not self._is_bitmap and len(self._table) >= LARGE_SLOTS:
+            self._packed, self._table = self._sorted(), np.full(MIN_HASH_SLOTS, -1, np.int64)
+
+    def _sorted(self) -> Ints:
         codes = self._table[self._table >= 0]
-        slots = 1 << (2 * (self.count + more) - 1).bit_length()
+        codes.sort()
+        return codes
+
+    def _reserve(self, more: int) -> None:
+        """Grow the hash table so that it has room for `more` insertions, or turn it into a bitmap."""
+        if self._packed is not None:
+            self._table, self._packed = self._packed, None  # full, so that it grows
+        if self._is_bitmap or has_room(len(self._table), self.count + more):
+            return
+        before, slots = self._table, slots_for(self.count + more)
         self._is_bitmap = 0 < self._bitmap_words <= BITMAP_SIZE_FACTOR * slots
         reserve(8 * (self._bitmap_words if self._is_bitmap else slots))
         self._table = self._empty_bitmap() if self._is_bitmap else np.full(slots, -1, np.int64)
-        insert_codes(codes, self._table, self._mask, np.empty(len(codes), np.int64))
+        insert_slots(before, self._table, self._mask)
 
 
 class CodeLevels:
@@ -193,10 +220,10 @@ class CodeLevels:
         return (slots if self._is_array else self._table[slots]), self._levels[slots]
 
     def _reserve(self, more: int) -> None:
-        if 2 * (self._used_slots + more) <= len(self._table):
+        if has_room(len(self._table), self._used_slots + more):
             return
         codes, levels = self.items()
-        slots = max(MIN_HASH_SLOTS, 1 << (2 * (len(codes) + more) - 1).bit_length())
+        slots = slots_for(len(codes) + more)
         reserve(16 * slots)
         self._table, self._levels = np.full(slots, -1, np.int64), np.full(slots, -1, np.int64)
         self._used_slots = len(codes)

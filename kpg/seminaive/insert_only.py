@@ -18,7 +18,7 @@ import numpy as np
 
 from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints
-from kpg.errors import TooManyRounds
+from kpg.errors import InsertOnly, TooManyRounds
 from kpg.kernels.code_sets import expand_ranges
 from kpg.seminaive.chain_index import ChainIndex
 from kpg.seminaive.code_index import CodeIndex
@@ -53,6 +53,8 @@ class InsertOnlyFixpoint(StoredRelations):
     work: int = 0  # matches of all joins so far: a measure of time
     domain_of: dict[str, int] = field(init=False)  # the domain of each variable
     _orders: list[list[EvaluationOrder]] = field(init=False)
+    _followed: list[int] = field(init=False)  # the derived relations that rules read
+    _negated: set[int] = field(init=False)
     _probes: dict[tuple[RecursionAtom, tuple[str, ...], frozenset[str]], AtomProbe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,11 +69,18 @@ class InsertOnlyFixpoint(StoredRelations):
         self._orders = [
             evaluation_orders(self.system.rules, relation, self.system.derived) for relation in range(len(self.layouts))
         ]
+        self._followed = [relation for relation in range(self.system.derived) if self._orders[relation]]
+        literals = [literal for rule in self.system.rules for literal in rule.body]
+        self._negated = {literal.atom.relation for literal in literals if isinstance(literal, RecursionNegation)}
 
-    def insert(self, rows: list[Ints | None]) -> list[NewRows]:
-        """Insert rows of each relation, int64[arity, n] or None; return the new rows of each derived relation."""
+    def insert(self, rows: list[Ints | None], is_read: list[bool]) -> list[NewRows | None]:
+        """Insert rows of each relation, int64[arity, n] or None; return the new rows of each derived relation.
+
+        `is_read` says of which derived relations the caller needs the new rows.
+        """
         first = not any(map(len, self._derived))
         rows = self.with_copies(rows)
+        self._check_negated(rows)
         self._assign_ids([[] if block is None else [block] for block in rows])
         codes = [None if block is None else self._encode(relation, block) for relation, block in enumerate(rows)]
         fresh: list[list[Ints]] = [[] for _ in range(self.system.derived)]
@@ -87,20 +96,31 @@ class InsertOnlyFixpoint(StoredRelations):
                 fresh[relation].append(self._derived[relation].insert(inserted))
         new_codes: list[list[Ints]] = [[] for _ in fresh]
         for current in self._rounds(fresh):
-            if not first:
-                for relation, derived in enumerate(current):
+            for relation, derived in enumerate(current):
+                if is_read[relation] and not first:
                     new_codes[relation].append(derived)
+        return [self._new_rows(n, new_codes[n], first) if read else None for n, read in enumerate(is_read)]
+
+    def _new_rows(self, relation: int, parts: list[Ints], first: bool) -> NewRows:
+        """Return the rows of some new codes; after the first load, all rows."""
         if first:
-            return [
-                NewRows(self._all_rows(relation), self.is_ordered(relation)) for relation in range(self.system.derived)
-            ]
-        return [NewRows(self.decode(relation, parts), False) for relation, parts in enumerate(new_codes)]
+            return NewRows(self._all_rows(relation), self.is_ordered(relation))
+        return NewRows(self.decode(relation, parts), False)
+
+    def _check_negated(self, rows: list[Ints | None]) -> None:
+        """Raise if rows of a negated relation arrive after others were derived: derived rows would have to go."""
+        if any(map(len, self._derived)) and any(rows[relation] is not None for relation in self._negated):
+            raise InsertOnly(
+                "an input changed that a program reads as complete",
+                detail=f"{self.system.name} negates a relation that depends on it.",
+                hint="Run the program without one_load if its inputs change after the first answer.",
+            )
 
     def _rounds(self, fresh: list[list[Ints]]) -> Iterator[list[Ints]]:
-        """Run rounds until nothing is new; yield the new codes of each derived relation after each round."""
+        """Run rounds until no rule can follow; yield the new codes of each derived relation after each round."""
         rounds = 0
         while any(len(part) for parts in fresh for part in parts):
-            rounds += 1
+            rounds += any(len(part) for relation in self._followed for part in fresh[relation])
             self.check_rounds(rounds)
             pause()
             current = [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in fresh]

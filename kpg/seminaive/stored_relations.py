@@ -135,6 +135,7 @@ class StoredRelations:
 
     def _decode_all(self, relation: int) -> Ints:
         codes = self._derived[relation]
+        codes.pack()
         arity = self.layouts[relation].arity
         reserve(8 * arity * len(codes))
         out = np.empty((arity, len(codes)), np.int64)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpg.kernels.code_sets import decode_column, expand_ranges, move_columns
+from kpg.kernels.code_sets import decode_column, expand_ranges, insert_slots, move_columns
 from kpg.seminaive import code_set as module
 from kpg.seminaive.code_set import CodeLevels, CodeSet
 from kpg.testing import kernel_twins as twins
@@ -33,8 +33,10 @@ def test_members_are_inserted_once(width, first, second, bounds, right):
     assert len(code_set) == len(expected)
 
 
+@pytest.mark.parametrize("large_slots", [1, 1 << 26])
 @pytest.mark.parametrize("width", [16, 40])
-def test_sets_grow_past_their_first_size_and_come_out_in_parts(width, monkeypatch):
+def test_sets_grow_past_their_first_size_and_come_out_in_parts(width, large_slots, monkeypatch):
+    monkeypatch.setattr(module, "LARGE_SLOTS", large_slots)
     monkeypatch.setattr(module, "PART_CODES", 128)
     code_set = CodeSet(width)
     everything = np.random.default_rng(1).permutation(30_000)
@@ -45,6 +47,32 @@ def test_sets_grow_past_their_first_size_and_come_out_in_parts(width, monkeypatc
     zero = np.zeros(300, np.int64)
     new = list(code_set.extend(np.arange(29_900, 30_200), zero, zero + 1, zero))
     assert np.concatenate(new).tolist() == list(range(30_000, 30_200))
+
+
+@given(members=codes, more=codes)
+def test_slots_that_are_not_free_are_inserted(members, more):
+    expected = set(more)
+    table = CodeSet(40)
+    table.insert(ints(more))
+    insert_slots(ints([*members, -1, -1]), table._table, table._mask)
+    twins.insert_slots([*members, -1, -1], expected)
+    assert np.sort(table._table[table._table >= 0]).tolist() == sorted(expected)
+
+
+@settings(max_examples=30)
+@given(parts=st.lists(codes, max_size=5))
+def test_packed_sets_equal_their_twins(parts):
+    """Large hash tables are filled further than small ones, and are lists of codes while nothing is inserted."""
+    was, module.LARGE_SLOTS = module.LARGE_SLOTS, 1
+    try:
+        code_set, expected = CodeSet(40), set[int]()
+        for part in parts:
+            assert code_set.insert(ints(part)).tolist() == twins.insert_codes(part, expected)
+            code_set.pack()
+            assert sum((run.tolist() for run in code_set.runs()), []) == sorted(expected)
+            assert len(code_set) == len(expected)
+    finally:
+        module.LARGE_SLOTS = was
 
 
 @given(bounds=ranges)

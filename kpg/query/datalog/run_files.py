@@ -202,6 +202,7 @@ def run(
             max_rounds=max_rounds,
             demand=None if asked is None else asked.bound,
             insert_only=insert_only or None,
+            one_load=changes is None,
             joins=joins,
             functors={one.name: functions[one.name] for one in program.functors if one.name in functions},
             counts=counts_of(tables),

@@ -7,7 +7,9 @@
 A recursive stratum becomes a loop with one variable for each of its relations, or, where its rules allow, one operator
 (kpg/query/lower/lower_recursion.py). Each relation is a set: `distinct` is omitted only where each row is derived once
 in any case. With `insert_only`, no row of an input may be removed, and the operator of a recursion keeps no state for
-removals. Lowering only describes collections; installing them is left to the caller.
+removals. With `one_load`, the inputs do not change after the first answer, so this holds for recursions that negate,
+too. On one worker, the operator also computes relations that only read such a recursion. Lowering only describes
+collections; installing them is left to the caller.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from kpg.query.lower.lower_recursion import (
     system_of,
 )
 from kpg.query.lower.lower_rule import RuleContext, build_rule
+from kpg.query.lower.recursion_readers import with_readers
 from kpg.query.lower.size_limits import with_size_limits
 from kpg.query.lower.unit_input import UNIT, unit_input
 from kpg.query.lower.value_expressions import column_type, within_range
@@ -57,6 +60,7 @@ class LoweredProgram:
     distinct_inputs: bool = True  # False: the caller guarantees that inputs hold no row twice
     max_rounds: int | None = None
     insert_only: bool = False
+    one_load: bool = False  # the inputs have all their rows before the first answer, and do not change afterwards
     inputs: dict[str, SourceCollection] = field(default_factory=dict)
     joins: str = "auto"  # the join hint for all rules: see kpg.query.join_strategy
     collections: dict[str, Collection] = field(default_factory=dict)
@@ -88,6 +92,8 @@ class LoweredProgram:
         return {name: relation for name, relation in self.inputs.items() if isinstance(relation, Input)}
 
     def _add(self, stratum: Stratum) -> None:
+        if stratum.relations[0] in self.collections:
+            return  # a recursion that it reads computes it
         if stratum.recursive:
             if self._has_join_hint(stratum) or self._limits(stratum) or not self._add_recursion_operator(stratum):
                 self._add_loop(stratum)
@@ -146,14 +152,18 @@ class LoweredProgram:
         """
         from kpg.api.collection import Collection
 
-        insert_only = self.insert_only and saturation_obstacle(self.program, stratum) is None
+        obstacle = maintenance_obstacle if self.one_load else saturation_obstacle
+        insert_only = (self.insert_only or self.one_load) and obstacle(self.program, stratum) is None
         if self.db.config.coordinates > 1 or not (insert_only or maintenance_obstacle(self.program, stratum) is None):
             return False
+        name = self._name(stratum)
+        if insert_only and self.db.is_single_worker:  # with readers, fewer recursions could be divided among workers
+            stratum = with_readers(self.program, stratum, self.collections, obstacle)
         rules = recursive_rules(self.program, stratum)
         every = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms(rule.body))
         read = [name for name in every if name not in stratum.relations]
         limit = self.max_rounds or self.db.config.max_rounds
-        system = system_of(self.program, stratum, read, self.db.symbols, self._name(stratum), limit)
+        system = system_of(self.program, stratum, read, self.db.symbols, name, limit)
         if not self.db.is_single_worker and system.has_symbols:
             return False  # workers number symbols differently
         if not insert_only:

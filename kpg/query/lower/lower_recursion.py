@@ -7,7 +7,8 @@
 In an insert-only program, a recursion is saturated if no relation it reads, directly or not, can lose rows when inputs
 grow: no negation, no aggregate. Its recursive rules must be joins and comparisons; its other rules may be anything. If
 rows may be removed, recursive rules may also negate relations of other strata. The operator then keeps the level (the
-round) of each row. Recursions that compute values, aggregate, or count rows run as loops.
+round) of each row. Recursions that compute values, aggregate, or count rows run as loops. A program that is loaded once
+needs no support for removals either: its negated relations are complete before the recursion starts.
 
 The operator reads all its inputs completely, while a loop looks up the rows it needs in shared indexes. A recursion
 that starts from few rows and follows a large relation is therefore a loop: see SEEDED_READ_ROWS.

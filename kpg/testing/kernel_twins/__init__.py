@@ -7,7 +7,7 @@ these and the columns that kernels read. Tests compare the two on generated inpu
 
 from kpg.testing.kernel_twins.advance_times_twin import advance_times, minimal_times, split_times
 from kpg.testing.kernel_twins.code_chains_twin import expand_chains, insert_chain_sums, link_codes
-from kpg.testing.kernel_twins.code_sets_twin import expand_ranges, insert_codes, insert_sums, move_columns
+from kpg.testing.kernel_twins.code_sets_twin import expand_ranges, insert_codes, insert_slots, insert_sums, move_columns
 from kpg.testing.kernel_twins.consolidate_rows_twin import consolidate
 from kpg.testing.kernel_twins.evaluate_output_twin import (
     Correction,
@@ -76,6 +76,7 @@ __all__ = [
     "group_offsets",
     "insert_chain_sums",
     "insert_codes",
+    "insert_slots",
     "insert_sums",
     "key_history",
     "keys_with_changed_minimum",

@@ -13,6 +13,11 @@ def insert_codes(codes: list[int], members: set[int]) -> list[int]:
     return new
 
 
+def insert_slots(slots: list[int], members: set[int]) -> None:
+    """Insert the codes of all slots that are not free."""
+    members.update(code for code in slots if code >= 0)
+
+
 def insert_sums(left: list[int], ranges: list[tuple[int, int]], right: list[int], members: set[int]) -> list[int]:
     """Insert left[i] + right[j] for each j in the range of i; return the new sums, in order."""
     sums = [base + right[j] for base, (low, high) in zip(left, ranges, strict=True) for j in range(low, high)]
