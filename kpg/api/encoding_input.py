@@ -20,6 +20,7 @@ from kpg.api.contracts import Database, Input
 from kpg.api.times import show_frontier, show_time
 from kpg.columns.count_limits import check_diffs
 from kpg.columns.lane_values import MAX
+from kpg.columns.resolve_changes import resolve_changes
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
@@ -57,6 +58,12 @@ class EncodingInput(Input):
     @abstractmethod
     def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
         """Accept the rows that a function returns on each worker; return their number."""
+
+    def change_lanes(self, data: Ints, diffs: Ints, names: tuple[str, ...], order: str | None) -> None:
+        key = list(self.schema.lanes_of(names))
+        ordered = None if order is None else self.schema.lanes_of((order,))
+        updates = resolve_changes(self.present(names, data[key]).data, data, diffs, key, ordered)
+        self.take_lanes(Updates(updates.data, constant(self.db.time.elements[0]), updates.diffs))
 
     # Rows in
 

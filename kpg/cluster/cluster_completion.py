@@ -230,7 +230,7 @@ class ClusterCompletion(Completion[ReportedAnswer]):
         """Let the ranks seal the time of the last advance, if it was held."""
         if self.is_held:
             self.is_held = False
-            self._db.coordinator.tell_all(SealCommand(self._db.epoch - 1))
+            self._db.coordinator.tell_all(SealCommand(self._db.epoch - 1), hold=True)  # with the next command
 
     @property
     def sealed_epoch(self) -> int:

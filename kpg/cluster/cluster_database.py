@@ -37,7 +37,7 @@ from kpg.cluster.cluster_transactions import ClusterTransactions
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
 from kpg.cluster.rank_commands.command_kinds import Command, StructuralCommand
-from kpg.cluster.rank_commands.input_commands import CreateInputCommand, DropTemporaryCommand, InsertCommand
+from kpg.cluster.rank_commands.input_commands import CreateInputCommand, DropTemporaryCommand, RowsCommand
 from kpg.cluster.rank_commands.inspection_commands import (
     CallCommand,
     DescribeCommand,
@@ -190,7 +190,7 @@ class ClusterDatabase(CompletingDatabase):
         else:
             self.coordinator.fail("the workers do not agree", "Some performed a command, others refused it.")
 
-    def tell(self, rank: int, command: InsertCommand, blocks: Sequence[RowBlock] = ()) -> None:
+    def tell(self, rank: int, command: RowsCommand, blocks: Sequence[RowBlock] = ()) -> None:
         """Send rows to one worker, without waiting for it."""
         self.check()
         with self.coordinator.lock:

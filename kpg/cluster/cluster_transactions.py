@@ -80,7 +80,7 @@ class ClusterTransactions:
         """Begin a transaction; return what it must leave if it fails: None if no rows are pending."""
         if not self.db.pending:
             return None
-        self.db.ask(MarkCommand())
+        self.db.generations.retrying(lambda: self.db.coordinator.tell_all(MarkCommand(), hold=True))
         return self.db.pending.mark(self.db.coordinator.generation)
 
     def undo(self, mark: SentMark | None) -> None:

@@ -297,13 +297,13 @@ class Coordinator:
                 connection.wait(POLL_SECONDS)
                 self._receive(rank)
 
-    def tell_all(self, command: Command[object]) -> None:
-        """Send a command to every rank without waiting for them, in order with all others."""
+    def tell_all(self, command: Command[object], hold: bool = False) -> None:
+        """Send a command to every rank without waiting for them, in order with all others; `hold` as in `send`."""
         with self.lock:
             self._check()
             text = encode(command)
             for rank in range(self.workers):
-                self._send(rank, UNNUMBERED, text, ())
+                self._send(rank, UNNUMBERED, text, (), hold)
 
     def wait_for_reports(self, seconds: float, also: Sequence[frames.Waitable] = ()) -> None:
         """Wait until a rank has sent something, or one of other connections is ready. Any thread may send meanwhile."""

@@ -1,6 +1,7 @@
 """The commands that a new generation of ranks must repeat to restore the state of the last one.
 
-    structure   the commands that made inputs, arrangements, outputs and probes, in order, without those undone since
+    structure   the commands that made inputs, arrangements, outputs and probes, in order, without those undone since;
+                the first arrangement of an input right after it
     open_rows   the rows of the open transaction, and the rank that got them
 
 Together with the directory, they restore everything that was acknowledged before a rank was lost.
@@ -18,8 +19,8 @@ from kpg.cluster.rank_commands.input_commands import (
     CloseInputCommand,
     CreateInputCommand,
     DropInputCommand,
-    InsertCommand,
     MakeRowsCommand,
+    RowsCommand,
 )
 from kpg.cluster.rank_commands.query_commands import (
     AdmittedLimits,
@@ -42,7 +43,7 @@ class InsertedRows(NamedTuple):
     """A command of the open transaction: rows that one rank got, or a command to all ranks that made rows."""
 
     rank: int
-    command: InsertCommand | MakeRowsCommand
+    command: RowsCommand | MakeRowsCommand
     blocks: tuple[RowBlock, ...]
 
 
@@ -53,7 +54,7 @@ class RequestHistory:
         self.structure: list[Command[None]] = []
         self.open_rows: list[InsertedRows] = []
 
-    def record_rows(self, rank: int, command: InsertCommand, blocks: Sequence[RowBlock]) -> None:
+    def record_rows(self, rank: int, command: RowsCommand, blocks: Sequence[RowBlock]) -> None:
         """Record rows of the open transaction that were sent to a rank."""
         self.open_rows.append(InsertedRows(rank, command, tuple(blocks)))
 
@@ -70,6 +71,8 @@ class RequestHistory:
                 self._remove(lambda past: isinstance(past, InstallOutputCommand) and past.name == name)
             case ReleaseProbeCommand(number):
                 self._remove(lambda past: isinstance(past, InstallProbeCommand) and past.number == number)
+            case ArrangeInputCommand():
+                self._arrange_first(command)
             case DropInputCommand(name):
                 self._drop_input(name)
             case ReleaseArrangementCommand():
@@ -94,6 +97,12 @@ class RequestHistory:
         releases = [past for past in self.structure if isinstance(past, ReleaseArrangementCommand)]
         released: set[int | None] = {past.number for past in releases}
         return released - {number for past in self.structure if released for number in arrangements_read(past)}
+
+    def _arrange_first(self, command: ArrangeInputCommand) -> None:
+        """Record how an input is arranged right after the input: a query before it might arrange it otherwise."""
+        created = [isinstance(past, CreateInputCommand) and past.name == command.name for past in self.structure]
+        place = created.index(True) + 1 if True in created else len(self.structure)
+        self.structure.insert(place, command)
 
     def _drop_input(self, name: str) -> None:
         """Remove an input and its rows. No query reads it."""

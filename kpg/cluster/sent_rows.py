@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from kpg.algebra.order import Time, join, least
-from kpg.cluster.rank_commands.input_commands import InsertCommand
+from kpg.cluster.rank_commands.input_commands import RowsCommand
 from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
 
@@ -35,6 +35,7 @@ class SentRows:
     def __init__(self, coordinates: int, history: RequestHistory, keep_copies: bool) -> None:
         self._names: dict[str, None] = {}
         self._latest: dict[str, Time] = {}
+        self.scattered: set[str] = set()  # inputs with pending rows that are not at their owners
         self._start = least(coordinates)
         self._history = history
         self._keep_copies = keep_copies
@@ -44,7 +45,7 @@ class SentRows:
         self._names[name] = None
         self._latest[name] = join(self.latest(name), time)
 
-    def keep_copy(self, rank: int, command: InsertCommand, blocks: Sequence[RowBlock]) -> None:
+    def keep_copy(self, rank: int, command: RowsCommand, blocks: Sequence[RowBlock]) -> None:
         """Keep a copy of rows that one worker receives, if the db must be able to send them again."""
         if self._keep_copies:
             self._history.record_rows(rank, command, blocks)
@@ -66,6 +67,7 @@ class SentRows:
     def discard(self) -> None:
         """Drop all pending rows: they are part of an epoch now, or are taken back."""
         self._names.clear()
+        self.scattered.clear()
         self._history.open_rows.clear()
 
     def mark(self, generation: int) -> SentMark:

@@ -4,13 +4,10 @@
     catalog.encode_blocks(blocks)      the same for blocks of rows; other requests run while large ones are encoded
     catalog.transact(encoded)          all of them at one time, or none
 
-A user gives changes; the engine stores updates. The semantics of a relation turn changes into updates:
-
-    resolve_changes(current, rows, diffs, key, order)  =  state after  −  state before,     for the touched keys
-
-`current` are the rows with the touched keys: those in the base arrangement of the relation, and those inserted at the
-open time; on several workers, one request to all of them. The write times of a last-write-wins attribute are an input
-of their own, so that the index of the attribute is one of entity and value, as queries read it.
+A user gives changes; the engine stores updates. The semantics of a relation turn changes into updates, given the
+current rows with the touched keys (`kpg.columns.resolve_changes`): those in the base arrangement of the relation, and
+those inserted at the open time. Several workers do this where the rows are. The write times of a last-write-wins
+attribute are an input of their own, so that the index of the attribute is one of entity and value, as queries read it.
 Cost: one index lookup per touched key, and a few sorts of the changes and of the current rows.
 """
 
@@ -22,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from kpg.columns.consolidation import consolidate, consolidate_all
+from kpg.columns.consolidation import consolidate
 from kpg.columns.lane_values import MAX
+from kpg.columns.resolve_changes import resolve_changes
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.columns.upserts import last_row_of_each_key
 from kpg.errors import Closed, InUse, SchemaMismatch, UndefinedName
 from kpg.query.ir.program import Relation
 from kpg.query.source_text import did_you_mean
@@ -36,7 +33,6 @@ from kpg.service.relation_declarations import RelationDeclaration
 if TYPE_CHECKING:
     from kpg.api.contracts import Arrangement, Database, Input
 
-TIME_ZERO = constant((0,))
 ROWS_PER_PART: Final = 2_000  # of a block that are encoded between two pauses: some milliseconds
 
 
@@ -265,11 +261,7 @@ class BaseRelation:
         if self._write_times is not None:
             self._apply_timed(self._write_times, data, diffs)
             return
-        names = self.declaration.key or self.schema.names
-        key = list(self.schema.lanes_of(names))
-        order = None if self.declaration.order is None else self.schema.lanes_of((self.declaration.order,))
-        current = self.input.present(names, data[key])
-        self._push(self.input, resolve_changes(current.data, data, diffs, key, order))
+        self.input.change_lanes(data, diffs, self.declaration.key or self.schema.names, self.declaration.order)
 
     def _apply_timed(self, write_times: Input, data: Ints, diffs: Ints) -> None:
         values, times = (source.present(("e",), data[:1]).data for source in (self.input, write_times))
@@ -289,53 +281,3 @@ class BaseRelation:
         self.input.close()
         if self._write_times is not None:
             self._write_times.close()
-
-
-# Semantics
-
-
-def resolve_changes(
-    current: Ints, rows: Ints, diffs: Ints, key: list[int], order: tuple[int, ...] | None = None
-) -> Updates:
-    """Turn a transaction's changes into updates at time 0, given the relation's current rows with their keys.
-
-    Of several changes to one row the last counts. Removals take effect first, and only for rows that are present. Then,
-    of the remaining and the inserted rows, the last of each key stays; with an order, the last of those with the
-    greatest value. A set is the case in which all lanes are the key. Vectorised: no loop over rows.
-    """
-    lanes = rows.shape[0]
-    all_lanes = list(range(lanes))
-    if (diffs > 0).all():
-        inserted, removed = rows, rows[:, :0]
-    else:
-        last = last_row_of_each_key(np.concatenate([rows, diffs.reshape(1, -1)]), all_lanes)
-        inserted, removed = last[:lanes, last[lanes] > 0], last[:lanes, last[lanes] < 0]
-    left = rows_without(current, removed)
-    return difference(last_by_key(np.concatenate([left, inserted], axis=1), key, order), current)
-
-
-def last_by_key(rows: Ints, key: list[int], order: tuple[int, ...] | None) -> Ints:
-    """Return, for each key, the last of the rows with the greatest order, or the last row if there is no order."""
-    if len(key) == rows.shape[0]:
-        return consolidate(with_diff(rows, 1)).data
-    if order is not None:
-        rows = np.ascontiguousarray(rows[:, np.lexsort([rows[lane] for lane in reversed(order)])])
-    return last_row_of_each_key(rows, key)
-
-
-def rows_without(rows: Ints, others: Ints) -> Ints:
-    """Return the rows that are not among `others`; both are sets."""
-    if not rows.shape[1] or not others.shape[1]:
-        return rows
-    counts = consolidate_all([with_diff(rows, 2), with_diff(others, 1)])
-    return np.ascontiguousarray(counts.data[:, np.broadcast_to(counts.diffs[0], len(counts)) == 2])
-
-
-def difference(after: Ints, before: Ints) -> Updates:
-    """Return the updates that turn one set of rows into another."""
-    return consolidate_all([with_diff(after, 1), with_diff(before, -1)])
-
-
-def with_diff(rows: Ints, diff: int) -> Updates:
-    """Return rows as updates at time 0, all with one diff."""
-    return Updates(np.ascontiguousarray(rows), TIME_ZERO, constant((diff,)))

@@ -14,7 +14,8 @@ from kpg.api.collection import Collection
 from kpg.columns.updates import Ints, Updates
 
 HIDDEN_IN_DIR: Final = {  # of an input: for the engine
-    "node", "label", "latest", "size", "is_log", "kind_in_errors", "keeps_rows", "take_lanes", "present", "look_up"
+    "node", "label", "latest", "size", "is_log", "kind_in_errors", "keeps_rows", "take_lanes", "change_lanes",
+    "present", "look_up",
 }  # fmt: skip
 
 
@@ -84,6 +85,14 @@ class Input(SourceCollection):
     @abstractmethod
     def take_lanes(self, updates: Updates) -> None:
         """Accept rows that are encoded already."""
+
+    @abstractmethod
+    def change_lanes(self, data: Ints, diffs: Ints, names: tuple[str, ...], order: str | None) -> None:
+        """Apply encoded changes at the open time, given the present rows: +1 makes a row present, -1 absent.
+
+        Of the rows with equal values in the columns `names` the last one stays, with an `order` column the one with the
+        greatest value there. The columns are all columns, or those of the key.
+        """
 
     @abstractmethod
     def present(self, names: tuple[str, ...], keys: Ints) -> Updates:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from kpg.api.embedded_installer import arrangement_source
 from kpg.cluster.rank_commands.input_commands import (
     ArrangeInputCommand,
+    BaseColumnsCommand,
+    BaseSpec,
+    ChangeRowsCommand,
     CheckUnreadCommand,
     CloseInputCommand,
     CreateInputCommand,
@@ -18,6 +21,7 @@ from kpg.cluster.rank_commands.input_commands import (
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
 from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
+from kpg.columns.updates import spread
 from kpg.plan.plan_values import function_of_name, read_schema
 
 TEMPORARY_PREFIX = "temporary "  # of the declaration that names a temporary input; part of the disk format
@@ -47,6 +51,17 @@ def insert(rank: RankGeneration, command: InsertCommand, blocks: Blocks) -> None
             relation.take_lanes(block)
 
 
+@HANDLERS.handles(ChangeRowsCommand)
+def change_rows(rank: RankGeneration, command: ChangeRowsCommand, blocks: Blocks) -> None:
+    """Apply changes to rows that this rank owns."""
+    relation = rank.find_input(command.name)
+    assert relation.is_arranged, f"{command.name} is not arranged on all ranks"
+    rank.complete(relation.base().dataflow)
+    for block in blocks:
+        diffs = spread(block.diffs, len(block))[0]
+        relation.change_lanes(block.data, diffs, command.columns, command.order)
+
+
 @HANDLERS.handles(MakeRowsCommand)
 def make_rows(rank: RankGeneration, command: MakeRowsCommand, blocks: Blocks) -> int:
     """Insert or remove the rows that a function makes for this rank."""
@@ -59,6 +74,13 @@ def make_rows(rank: RankGeneration, command: MakeRowsCommand, blocks: Blocks) ->
 def arrange_input(rank: RankGeneration, command: ArrangeInputCommand, blocks: Blocks) -> None:
     """Arrange an input, as all ranks do at this point."""
     rank.find_input(command.name).base(command.keys)
+
+
+@HANDLERS.handles(BaseColumnsCommand)
+def base_columns(rank: RankGeneration, command: BaseColumnsCommand, blocks: Blocks) -> BaseSpec | None:
+    """Return how an input is arranged."""
+    relation = rank.find_input(command.name)
+    return BaseSpec(relation.base().keys, tuple(relation.base().placed)) if relation.is_arranged else None
 
 
 @HANDLERS.handles(PresentRowsCommand)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from kpg.cluster.rank_commands.command_kinds import COMMANDS, Command, StructuralCommand
-from kpg.protocol.definitions import message
+from kpg.protocol.definitions import message, part
 from kpg.protocol.strict_decoder import TrustedJson
 
 
@@ -28,6 +28,18 @@ class InsertCommand(Command[None]):
     replacing: bool = False  # each row replaces the row with its key
 
 
+@message("change", COMMANDS)
+class ChangeRowsCommand(Command[None]):
+    """Apply changes at the open epoch to rows that this rank owns. Sent to one rank, without waiting for a reply."""
+
+    name: str
+    columns: tuple[str, ...]  # of the rows with equal values here, one stays
+    order: str | None  # the column with the greatest value in the row that stays; None: the last one stays
+
+
+RowsCommand = InsertCommand | ChangeRowsCommand  # what a single rank gets
+
+
 @message("make", COMMANDS)
 class MakeRowsCommand(Command[int]):
     """Insert (diff 1) or remove (diff -1) the rows that `function(rank, ranks, **options)` returns on each rank.
@@ -47,6 +59,21 @@ class ArrangeInputCommand(StructuralCommand):
 
     name: str
     keys: tuple[str, ...] | None
+
+
+@part("BaseSpec")
+class BaseSpec:
+    """The columns by which an input is arranged, and those that are hashed to find the rank that owns a row."""
+
+    keys: tuple[str, ...]
+    placed: tuple[str, ...]
+
+
+@message("base_columns", COMMANDS)
+class BaseColumnsCommand(Command[BaseSpec | None]):
+    """Return how an input is arranged; None if it is not."""
+
+    name: str
 
 
 @message("present", COMMANDS)
