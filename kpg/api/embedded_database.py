@@ -109,6 +109,9 @@ class EmbeddedDatabase(CompletingDatabase):
         recovered = {} if durable is None else durable.recovered.since
         self._stored_relations = frozenset() if durable is None else frozenset(durable.storage.relations)
         self._horizon = HistoryHorizon((0,) * config.coordinates, recovered, self.readers)
+        self._horizon_sealed: Frontier | None = None  # the last complete times when these were computed:
+        self._horizon_last: Time = ()  # the latest time that the horizon may be
+        self._common_horizon: Frontier | None = None  # the horizon, if all relations have the same
         self.completion = completion_class(self)
         self._busy_advances = 0
         self._closed = False
@@ -258,12 +261,17 @@ class EmbeddedDatabase(CompletingDatabase):
         (representative(F, t) is the join of t with the meet of F), and a late query needs one time to begin at.
         """
         sealed = self.completion.sealed
-        if self.config.history is None or sealed is None:
+        if sealed is None or self.config.history is None:
             return self._horizon.of(None, relations)
-        last = reduce(meet, sealed)
-        if self.config.coordinates == 1:
-            last = (last[0] - self.config.history,)
-        return self._horizon.of(last, relations)
+        if sealed is not self._horizon_sealed:  # every read of a trace asks, so what does not change is kept
+            last = reduce(meet, sealed)
+            self._horizon_last = (last[0] - self.config.history,) if self.config.coordinates == 1 else last
+            self._horizon_sealed, self._common_horizon = sealed, None
+        if not self._horizon.is_common:
+            return self._horizon.of(self._horizon_last, relations)
+        if self._common_horizon is None:
+            self._common_horizon = self._horizon.of(self._horizon_last, relations)
+        return self._common_horizon
 
     def share_since(self, since: dict[str, Frontier]) -> None:
         """Begin the history of recovered relations at these times: a rank has them from its peers."""

@@ -28,9 +28,14 @@ class HistoryHorizon:
         self._start = start
         self._recovered = {name: since.elements[0] for name, since in recovered.items()}
 
+    @property
+    def is_common(self) -> bool:
+        """Whether all relations have one horizon: none was recovered, and no reader asks for the past."""
+        return not self._recovered and not self.readers
+
     def of(self, last: Time | None, relations: frozenset[str] | None) -> Frontier:
         """Return the horizon of some relations, or of all; `last` is the latest it may be, None to keep all history."""
-        if not self._recovered and not self.readers:
+        if self.is_common:
             return Frontier.at(self._start if last is None else join(last, self._start))
         names = relations or (UNKNOWN_RELATION if relations is not None else UNKNOWN_RELATION | self._recovered.keys())
         return Frontier.at(reduce(join, [self._of_one(last, name) for name in names]))

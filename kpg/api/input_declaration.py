@@ -26,7 +26,7 @@ def any_column_name(method: Method) -> Method:
 
     @wraps(method)
     def call(self: Database, name: str, schema: Any = None, /, **given: Any) -> Any:
-        columns = [option for option in OPTIONS if is_type(given.get(option))]
+        columns = [option for option in OPTIONS if option in given and is_type(given[option])]
         if columns:
             options = {option: given.pop(option) for option in OPTIONS if option in given and option not in columns}
             return method(self, name, schema_of(schema, given), **options)

@@ -33,6 +33,7 @@ HAS_NULL_LIKE_VALUE: Final = ("int64", "uint64")  # types without null with a va
 ANY_PAIR: Final = " pair"  # the column of a witness without columns
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
+Columns: TypeAlias = tuple[tuple[int, str], ...]  # the side of each, and its name there
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class JoinPlan:
 
     # The joined columns: all of the left, then those of the right that are not a key of the same name.
 
-    def columns(self) -> tuple[tuple[int, str], ...]:
+    def columns(self) -> Columns:
         """Return the side of each joined column, and its name on that side."""
         shared = self.shared_keys()
         right = [(1, name) for name in self.right.schema.names if name not in shared]
@@ -56,8 +57,11 @@ class JoinPlan:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the joined columns."""
+        return self._names_of(self.columns())
+
+    def _names_of(self, columns: Columns) -> tuple[str, ...]:
         names = list(self.left.schema.names)
-        for side, name in self.columns():
+        for side, name in columns:
             if side:
                 names.append(name + self.suffix if name in names else name)
         return tuple(names)
@@ -68,7 +72,10 @@ class JoinPlan:
 
     def schema(self, how: str = "inner") -> Schema:
         """Return the joined columns with their types; those of a side that may be missing are nullable."""
-        return Schema(self.names(), tuple(self._type(side, name, how) for side, name in self.columns()))
+        return self._schema_of(self.columns(), how)
+
+    def _schema_of(self, columns: Columns, how: str) -> Schema:
+        return Schema(self._names_of(columns), tuple([self._type(side, name, how) for side, name in columns]))
 
     def _type(self, side: int, name: str, how: str) -> Type:
         own = (self.right if side else self.left).schema.type_of(name)
@@ -83,8 +90,9 @@ class JoinPlan:
     def matched(self) -> Collection:
         """Return the pairs with equal keys for which the condition is true."""
         left, right = self._comparable()
-        loops = left.node.loops | right.node.loops
-        pairs = left._make(nodes.JoinNode(self.schema(), loops, left.node, right.node, self.on, self.columns()))
+        loops, columns = left.node.loops | right.node.loops, self.columns()
+        schema = self._schema_of(columns, "inner")
+        pairs = left._make(nodes.JoinNode(schema, loops, left.node, right.node, self.on, columns))
         return pairs if self.where is None else pairs.filter(self.where)
 
     def _comparable(self) -> tuple[Collection, Collection]:

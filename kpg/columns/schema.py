@@ -122,6 +122,7 @@ TIME: Final = Type("time")
 TIMESTAMP_NTZ: Final = Type("timestamp_ntz")
 INTERVAL: Final = Type("interval")
 JSONB: Final = Type("jsonb")
+PLAIN_TYPES: Final[dict[type, Type]] = {int: INT64, float: FLOAT64, bool: BOOL, str: STRING, bytes: BINARY}
 
 
 def decimal(precision: int, scale: int = 0) -> Type:
@@ -152,6 +153,8 @@ def parse_type(spec: object) -> Type:
         return spec
     if isinstance(spec, str):
         return _parse_name(spec)
+    if isinstance(spec, type) and spec in PLAIN_TYPES:
+        return PLAIN_TYPES[spec]
     if isinstance(spec, pa.Field):
         return parse_arrow(spec.type).optional(spec.nullable)
     if isinstance(spec, pa.DataType):
@@ -252,7 +255,7 @@ class Schema:
         (name: string, age: int64?)
         """
         pairs = list(columns.items() if isinstance(columns, Mapping) else columns)
-        return cls(tuple(name for name, _ in pairs), tuple(parse_type(spec) for _, spec in pairs))
+        return cls(tuple([name for name, _ in pairs]), tuple([parse_type(spec) for _, spec in pairs]))
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Schema:
@@ -306,6 +309,8 @@ class Schema:
 
     def symbolic_lanes(self) -> tuple[int, ...]:
         """Return the lanes that hold symbol ids."""
+        if self.all_int64:
+            return ()
         return tuple(lane for lane, type_ in enumerate(self.lane_types()) if type_.is_symbolic)
 
     def type_of(self, name: str) -> Type:

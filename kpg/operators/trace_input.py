@@ -19,7 +19,6 @@ class TraceInput:
 
     def __init__(self, arranged: Arranged, name: str) -> None:
         self.handle: TraceHandle | None = arranged.handle.clone(name)
-        self.handle.set_physical(self.handle.spine.upper)
         self.trace_depth, self.trace_width = arranged.trace_depth, arranged.width
         self.acknowledged: Frontier | None = None
 

@@ -108,9 +108,12 @@ def _join_views(
         stages.append(linear.NegateStage())
     projection = [(side, lane) for side, name in read for lane in sides[side].schema.lanes_of((name,))]
     left, right = (by_first_columns(side, len(by)) for side, by in zip(sides, keys, strict=True))
-    placed = placement_of_join(columns, list(zip(*keys, strict=True)), schema)
-    symbolic = sides[0].schema.symbolic_lanes(), sides[1].schema.symbolic_lanes()
-    stream = join(renderer.dataflow, "join", left, right, projection, symbolic if placed is None else None)
+    placed, symbolic = None, None
+    if not renderer.is_alone:
+        placed = placement_of_join(columns, list(zip(*keys, strict=True)), schema)
+        if placed is None:
+            symbolic = sides[0].schema.symbolic_lanes(), sides[1].schema.symbolic_lanes()
+    stream = join(renderer.dataflow, "join", left, right, projection, symbolic)
     pairs = Rendered(stream, schema, loop, left.width * right.width, placed=placed)
     meanings += [schema] * (len(stages) - len(meanings))
     return renderer.add_stages(pairs, stages, "view", schema, meanings)
