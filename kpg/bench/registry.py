@@ -28,6 +28,7 @@ MODULES = {
         "e08_join",
         "e09_idle",
         "e10_sharing",
+        "e11_small_work",
         "o01_log",
     ),
     "queries": (

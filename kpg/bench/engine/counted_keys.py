@@ -26,10 +26,11 @@ class CountedKeys:
         self.seen.append(self.counts.take_changes())
 
     def change_one_by_one(self, changes: Iterable[tuple[Ints, int]], stopwatch: Stopwatch) -> None:
-        """Insert or remove one row at a time; each round is measured until the changes of the counts are in hand."""
+        """Insert or remove one tuple at a time; each round is measured until the changes of the counts are in hand."""
         db, relation, counts, seen = self.db, self.relation, self.counts, self.seen
         for row, diff in changes:
+            rows = [(int(row[0]),)]
             with stopwatch:
-                (relation.insert if diff > 0 else relation.remove)(row)
+                (relation.insert if diff > 0 else relation.remove)(rows)
                 db.advance()
                 seen.append(counts.take_changes())
