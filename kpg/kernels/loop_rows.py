@@ -1,6 +1,7 @@
 """The rows of a small loop: rows on their way, rows of traces, a heap of what comes next, and an index by key.
 
-All rows are in one block, `rows` int64[capacity, FIELDS + lanes]; a row is used as
+All rows are in one block, `rows` int64[capacity, FIELDS + lanes]. A row whose diff has several lanes (`width`) has them
+after its data, and DIFF has no meaning. A row is used as
 
     on its way   to a node that collects the rows of a round: in the heap, by (round, position of the node)
     on the stack to a node that passes each row on at once
@@ -133,8 +134,28 @@ def sort_group(rows, group, spare, n, lanes):
         width *= 2
 
 
+@inlined
+def add_diff(rows, state, slot, other, lanes, width):
+    """Add the diff of one row to that of another."""
+    first = DIFF if width == 1 else FIELDS + lanes
+    for lane in range(first, first + width):
+        rows[slot, lane] += rows[other, lane]
+        if abs(rows[slot, lane]) > MAX_DIFF:
+            abandon(state)
+
+
+@inlined
+def is_zero(rows, slot, lanes, width):
+    """Return whether the diff of a row is zero."""
+    first = DIFF if width == 1 else FIELDS + lanes
+    for lane in range(first, first + width):
+        if rows[slot, lane] != 0:
+            return False
+    return True
+
+
 @jit
-def sum_group(rows, state, group, spare, n, lanes):
+def sum_group(rows, state, group, spare, n, lanes, width):
     """Sort a group and add the diffs of equal rows; free the others and the zeros. Return the number of rows left."""
     if n > 1:
         sort_group(rows, group, spare, n, lanes)
@@ -144,12 +165,10 @@ def sum_group(rows, state, group, spare, n, lanes):
         slot = group[place]
         place += 1
         while place < n and compare_lanes_of(rows, slot, group[place], lanes) == 0:
-            rows[slot, DIFF] += rows[group[place], DIFF]
-            if abs(rows[slot, DIFF]) > MAX_DIFF:
-                abandon(state)
+            add_diff(rows, state, slot, group[place], lanes, width)
             free_row(rows, state, group[place])
             place += 1
-        if rows[slot, DIFF] == 0:
+        if is_zero(rows, slot, lanes, width):
             free_row(rows, state, slot)
         else:
             group[kept] = slot

@@ -5,6 +5,7 @@
     PICK n lanes…            keep these lanes             FILTER n instructions…   drop the row unless it is true
     COMPUTE n expressions…   compute these lanes          NEGATE                   negate the diff
     COMPLEMENT n lanes…      reverse the order of lanes   EXPLODE lane n lanes…    multiply the diff by a lane
+    INTO_DIFF n width        the lanes from n on, times the diff, are the diff: the last stage
 
 An expression is its number of instructions, then the instructions (kpg.kernels.row_expressions). Where an expression
 fails, `run_stages` returns FAILED, and the caller leaves the row to the general path, which reports the error.
@@ -15,7 +16,7 @@ from kpg.kernels.jit import jit
 from kpg.kernels.loop_rows import MAX_DIFF
 from kpg.kernels.row_expressions import STACK, evaluate_expression, product_leaves_range
 
-PICK, COMPUTE, FILTER, NEGATE, COMPLEMENT, EXPLODE = range(6)  # stages
+PICK, COMPUTE, FILTER, NEGATE, COMPLEMENT, EXPLODE, INTO_DIFF = range(7)  # stages
 DROPPED, PASSED, FAILED = 0, 1, 2
 
 
@@ -49,6 +50,13 @@ def run_stages(program, at, end, work, diff):
                 work[1 - row, lane] = work[STACK, 0]
                 at += 1 + 2 * instructions
             row = 1 - row
+        elif stage == INTO_DIFF:
+            for lane in range(count, count + program[at]):
+                if product_leaves_range(diff, work[row, lane]) or abs(diff * work[row, lane]) > MAX_DIFF:
+                    return FAILED, row, diff
+                work[row, lane] *= diff
+            diff = 1
+            at += 1
         else:
             if stage == EXPLODE:  # `count` is the lane
                 factor = work[row, count]

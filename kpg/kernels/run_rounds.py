@@ -74,7 +74,8 @@ PROGRAM_START, PROGRAM_END = 8, 9  # STAGES: its stages
 LEFT, RIGHT, PROJECTION, PROJECTED = 8, 9, 10, 11  # JOIN: the nodes whose traces it reads, its projection in `program`
 INPUT, OUTPUT, FUNCTION, AT_LEAST, VALUES, OUT_VALUES = 8, 9, 10, 11, 12, 13  # REDUCE: the nodes of both traces, f
 MAX_ROUNDS, STOPS = 8, 9  # FEEDBACK: the limit, and whether rows beyond it are dropped
-NODE_FIELDS = 14
+WIDTH = 14  # COLLECT: the lanes of a diff; more than one only if a REDUCE of SUMS is all that reads it
+NODE_FIELDS = 15
 
 PRESENCE, SUMS, FIRST = 0, 1, 2  # FUNCTION, as in kpg.kernels.one_pass_corrections
 
@@ -93,9 +94,10 @@ def round_of(batches, batch, row):
 
 
 @inlined
-def diff_of(batches, batch, row):
-    """Return the diff of a row of a batch."""
-    return peek(batches[batch, DIFFS], row if batches[batch, DIFF_ROWS] > 1 else 0)
+def diff_of(batches, batch, row, lane):
+    """Return a lane of the diff of a row of a batch."""
+    rows = batches[batch, DIFF_ROWS]
+    return peek(batches[batch, DIFFS], lane * rows + (row if rows > 1 else 0))
 
 
 @jit
@@ -195,7 +197,7 @@ def join_row(
             for place in range(projected):
                 if program[projection + 2 * place] != side:
                     work[0, place] = peek(data, program[projection + 2 * place + 1] * n + row)
-            factor = diff_of(batches, batch, row)
+            factor = diff_of(batches, batch, row, 0)
             if product_leaves_range(diff, factor):
                 abandon(state)
                 return
@@ -224,34 +226,43 @@ def join_row(
         row = rows[row, NEXT]
 
 
+BEST, LAST, PRESENT = 3, 4, 5  # rows of `work`: what should be the output, values tried before, the first output row
+
+
 @jit
-def total_at(nodes, batches, rows, heads, state, node, slot, round_, key, ranges):
-    """Return the sum of the diffs of a key in a trace up to a round, and the next round of its history."""
-    total, following = 0, NEVER
+def total_at(nodes, batches, rows, heads, state, node, slot, round_, work, key, ranges):
+    """Add up the diffs of a key up to a round, in row BEST of `work`. Return the next round of the key's history."""
+    following = NEVER
+    width = nodes[node, WIDTH]
+    at_diff = DIFF if width == 1 else FIELDS + nodes[node, LANES]
+    for lane in range(width):
+        work[BEST, lane] = 0
     locate_key(nodes, batches, node, rows, slot, key, ranges)
     first = nodes[node, FIRST_BATCH]
     for number in range(nodes[node, BATCHES]):
         for row in range(ranges[2 * number], ranges[2 * number + 1]):
             at = round_of(batches, first + number, row)
-            if at <= round_:
-                total += diff_of(batches, first + number, row)
-            elif at < following:
-                following = at
             state[VISITED] += 1
-            if abs(total) > MAX_DIFF:
-                abandon(state)
+            if at > round_:
+                following = min(following, at)
+                continue
+            for lane in range(width):
+                work[BEST, lane] += diff_of(batches, first + number, row, lane)
+                if abs(work[BEST, lane]) > MAX_DIFF:
+                    abandon(state)
     row = heads[bucket_of(rows, slot, node, nodes[node, KEY_LANES], len(heads))]
     while row != NO_ROW:
-        if is_of_key(rows, row, node, slot, nodes[node, KEY_LANES]):
-            if rows[row, ROUND] <= round_:
-                total += rows[row, DIFF]
-                if abs(total) > MAX_DIFF:
-                    abandon(state)
-            else:
-                following = min(following, rows[row, ROUND])
         state[VISITED] += 1
+        if is_of_key(rows, row, node, slot, nodes[node, KEY_LANES]):
+            if rows[row, ROUND] > round_:
+                following = min(following, rows[row, ROUND])
+            else:
+                for lane in range(width):
+                    work[BEST, lane] += rows[row, at_diff + lane]
+                    if abs(work[BEST, lane]) > MAX_DIFF:
+                        abandon(state)
         row = rows[row, NEXT]
-    return total, following
+    return following
 
 
 @inlined
@@ -273,9 +284,6 @@ def compare_row_with_best(rows, row, key_lanes, values, work, best):
         if value != work[best, lane]:
             return -1 if value < work[best, lane] else 1
     return 0
-
-
-BEST, LAST, PRESENT = 3, 4, 5  # rows of `work`: the least values, the values tried before, the first output row
 
 
 @jit
@@ -325,7 +333,7 @@ def first_at(nodes, batches, rows, heads, state, node, slot, round_, work, key, 
                 compare_with_best(batches, first + number, row, key_lanes, values, work, BEST) == 0
             ):
                 if round_of(batches, first + number, row) <= round_:
-                    total += diff_of(batches, first + number, row)
+                    total += diff_of(batches, first + number, row, 0)
                 row += 1
                 state[VISITED] += 1
                 if abs(total) > MAX_DIFF:
@@ -420,7 +428,7 @@ def list_output(nodes, batches, rows, heads, state, node, slot, round_, work, ke
                 return n, following
             for lane in range(values):
                 work[LAST, lane] = peek(batches[batch, DATA], (key_lanes + lane) * batches[batch, ROWS] + row)
-            n = add_output(work, n, values, diff_of(batches, batch, row))
+            n = add_output(work, n, values, diff_of(batches, batch, row, 0))
     row = heads[bucket_of(rows, slot, node, key_lanes, len(heads))]
     while row != NO_ROW:
         state[VISITED] += 1
@@ -491,9 +499,10 @@ def reduce_key(nodes, batches, rows, heads, heap_keys, heap_slots, state, node, 
             nodes, batches, rows, heads, state, source, seed, round_, wanted, work, bound, key, ranges
         )
     else:
-        total, following = total_at(nodes, batches, rows, heads, state, source, seed, round_, key, ranges)
-        wanted = total != 0 if function == SUMS else total >= nodes[node, AT_LEAST]
-        work[BEST, 0] = total
+        following = total_at(nodes, batches, rows, heads, state, source, seed, round_, work, key, ranges)
+        wanted = function == PRESENCE and work[BEST, 0] >= nodes[node, AT_LEAST]
+        for lane in range(values):  # none of PRESENCE
+            wanted = wanted or work[BEST, lane] != 0
     for number in range(present):
         row = PRESENT + number
         diff = -work[row, values]
@@ -586,7 +595,7 @@ def run_rounds(
         emitted = state[EMITTED]
         node = rows[group[0], NODE]
         if nodes[node, KIND] == REDUCE:
-            n = sum_group(rows, state, group, spare, n, nodes[node, KEY_LANES])  # each key once: diffs are positive
+            n = sum_group(rows, state, group, spare, n, nodes[node, KEY_LANES], 1)  # each key once: diffs are positive
             for number in range(n):
                 reduce_key(
                     nodes, batches, rows, heads, heap_keys, heap_slots, state, node, group[number], work, key, ranges,
@@ -594,7 +603,7 @@ def run_rounds(
                 )  # fmt: skip
                 free_row(rows, state, group[number])
         else:
-            n = sum_group(rows, state, group, spare, n, nodes[node, LANES])
+            n = sum_group(rows, state, group, spare, n, nodes[node, LANES], nodes[node, WIDTH])
             if nodes[node, HAS_TRACE]:
                 for number in range(n):
                     rows[group[number], SERIAL] = state[SERIALS]
@@ -621,11 +630,13 @@ def load_rows(nodes, rows, heap_keys, heap_slots, stack, state, node, data, roun
             return
         rows[slot, NODE] = node
         rows[slot, ROUND] = rounds[column if len(rounds) > 1 else 0]
-        rows[slot, DIFF] = diffs[0, column if diffs.shape[1] > 1 else 0]
-        if abs(rows[slot, DIFF]) > MAX_DIFF:
-            abandon(state)
+        at_diff = DIFF if diffs.shape[0] == 1 else FIELDS + data.shape[0]
         for lane in range(data.shape[0]):
             rows[slot, FIELDS + lane] = data[lane, column]
+        for lane in range(diffs.shape[0]):
+            rows[slot, at_diff + lane] = diffs[lane, column if diffs.shape[1] > 1 else 0]
+            if abs(rows[slot, at_diff + lane]) > MAX_DIFF:
+                abandon(state)
         if kind == COLLECT or kind == ENTERED or kind == REDUCE:
             push_heap(heap_keys, heap_slots, state, rows[slot, ROUND] * nodes.shape[0] + node, slot)
         else:
@@ -650,7 +661,9 @@ def take_rows(rows, used, node, data, rounds, diffs):
             for lane in range(data.shape[0]):
                 data[lane, n] = rows[slot, FIELDS + lane]
             rounds[n] = rows[slot, ROUND]
-            diffs[0, n] = rows[slot, DIFF]
+            at_diff = DIFF if diffs.shape[0] == 1 else FIELDS + data.shape[0]
+            for lane in range(diffs.shape[0]):
+                diffs[lane, n] = rows[slot, at_diff + lane]
             n += 1
 
 

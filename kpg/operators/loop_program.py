@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kpg.columns.bind import BoundExpression
 from kpg.columns.row_program import Untranslatable, row_program
-from kpg.kernels import loop_stages as kernel
+from kpg.kernels import loop_stages
 from kpg.operators.linear import (
     ComplementStage,
     ComputeStage,
@@ -24,6 +24,8 @@ from kpg.operators.linear import (
     NegateStage,
     PickStage,
 )
+from kpg.operators.loop_sums import counted, totals_program
+from kpg.operators.sums_in_diff import OutOfDiffStage
 
 
 class StagesProgram(NamedTuple):
@@ -52,17 +54,19 @@ def stages_program(stages: Sequence[LinearStage]) -> StagesProgram | None:
 def _stage(stage: LinearStage) -> list[int]:
     match stage:
         case PickStage():
-            return [kernel.PICK, len(stage.lanes), *stage.lanes]
+            return [loop_stages.PICK, len(stage.lanes), *stage.lanes]
         case NegateStage():
-            return [kernel.NEGATE]
+            return [loop_stages.NEGATE]
         case ComplementStage():
-            return [kernel.COMPLEMENT, len(stage.lanes), *stage.lanes]
+            return [loop_stages.COMPLEMENT, len(stage.lanes), *stage.lanes]
         case ExplodeStage():
-            return [kernel.EXPLODE, stage.lane, len(stage.kept), *stage.kept]
+            return [loop_stages.EXPLODE, stage.lane, len(stage.kept), *stage.kept]
         case FilterStage():
-            return [kernel.FILTER, *_program_of(stage.expression, stage.lanes[0] if stage.lanes else 0)]
+            return [loop_stages.FILTER, *_program_of(stage.expression, stage.lanes[0] if stage.lanes else 0)]
         case ComputeStage():
-            return [kernel.COMPUTE, len(stage.read_lanes), *_computed(stage)]
+            return [loop_stages.COMPUTE, len(stage.read_lanes), *_computed(stage)]
+        case OutOfDiffStage():
+            return totals_program(stage)
     raise Untranslatable
 
 
@@ -74,6 +78,8 @@ def _output_lanes(stage: LinearStage, before: int | None) -> int | None:
             return len(stage.kept)
         case ComputeStage():
             return len(stage.read_lanes)
+        case OutOfDiffStage():
+            return stage.key_lanes + len(stage.wanted)
     return before
 
 
@@ -83,5 +89,4 @@ def _computed(stage: ComputeStage) -> list[int]:
 
 def _program_of(bound: BoundExpression, first_lane: int = 0) -> list[int]:
     """Return for each lane of an expression the number of its instructions, and the instructions."""
-    lanes = row_program(bound, first_lane)
-    return list(chain.from_iterable([len(lane) // 2, *lane] for lane in lanes))
+    return counted(row_program(bound, first_lane))

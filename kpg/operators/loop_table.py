@@ -2,9 +2,9 @@
 
     loop_table(operators)  ->  LoopTable, or the reason why the kernel cannot run the loop
 
-A loop qualifies if it is not nested, and consists of arrangements, joins, distinct, count, min and max, and of selects
-and filters whose expressions have a program for one row (kpg.columns.row_program). Any other operator leaves the loop
-to the general path.
+A loop qualifies if it is not nested, and consists of arrangements, joins, distinct, count, sum, average, min and max,
+and of selects and filters whose expressions have a program for one row (kpg.columns.row_program). Any other operator
+leaves the loop to the general path.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from kpg.dataflow.operator import Operator
 from kpg.kernels import run_rounds as kernel
 from kpg.operators.arrange import Arrange, Insert, Publisher
 from kpg.operators.consolidate import Consolidate
+from kpg.operators.group_sums import SumGroups
 from kpg.operators.iterate import Enter, EnterArranged, Feedback, Leave
 from kpg.operators.join import Join
-from kpg.operators.linear import Linear
+from kpg.operators.linear import Linear, concatenate_outputs
 from kpg.operators.loop_program import stages_program
+from kpg.operators.loop_sums import sums_program
 from kpg.operators.one_pass_tactic import OnePassTactic
 from kpg.operators.reduce import Reduce
 from kpg.operators.trace_input import TraceInput
@@ -119,6 +121,7 @@ class _TableBuilder:
             self._outputs[operator] = count
             count += 1
         self._nodes = np.zeros((count, kernel.NODE_FIELDS), np.int64)
+        self._nodes[:, kernel.WIDTH] = 1
         self._sources: dict[tuple[Operator, int], list[Operator]] = {}  # the operators that each input reads
         self._program: list[int] = []
         self._lanes: dict[Operator, int | None] = {}  # of the output of linear operators; None: that of the input
@@ -189,8 +192,8 @@ class _TableBuilder:
             case Arrange() | Insert():
                 self._describe_trace(self._inputs[operator], operator)
             case Consolidate():
-                _require(operator.batcher.width == 1, f"{operator.name} adds up several numbers")
                 row[kernel.KIND], row[kernel.LANES] = kernel.COLLECT, operator.batcher.lanes
+                row[kernel.WIDTH] = operator.batcher.width
             case EnterArranged():
                 row[kernel.KIND], row[kernel.HAS_TRACE] = kernel.ENTERED, 1
             case Join():
@@ -213,7 +216,7 @@ class _TableBuilder:
         row, spine = self._nodes[node], publisher.spine()
         _require(spine is not None, f"{publisher.name} keeps no rows")
         assert spine is not None
-        _require(spine.width == 1, f"{publisher.name} adds up several numbers")
+        row[kernel.WIDTH] = spine.width
         _require(not publisher.importers, f"{publisher.name} is read outside the loop")
         row[kernel.KIND], row[kernel.HAS_TRACE] = kernel.COLLECT, 1
         row[kernel.LANES], row[kernel.KEY_LANES] = spine.lanes, spine.key_lanes
@@ -225,17 +228,16 @@ class _TableBuilder:
         self._program += join.projection.ravel().tolist()
         self._most_lanes = max(self._most_lanes, len(join.projection))
         for side, field in ((0, kernel.LEFT), (1, kernel.RIGHT)):
-            row[field] = self._read(join.sides[side], self._source(join, side), join.key_lanes)
+            row[field] = self._read(join.sides[side], self._source(join, side), join.key_lanes, 1)
 
     def _describe_reduce(self, row: Ints, reduce: Reduce) -> None:
         tactic = reduce.tactic
-        _require(isinstance(tactic, OnePassTactic), f"{reduce.name} is not distinct, count, min or max")
+        _require(isinstance(tactic, OnePassTactic), f"{reduce.name} is not distinct, count, sum, min or max")
         assert isinstance(tactic, OnePassTactic)
-        _require(tactic.width == 1, f"{reduce.name} adds up several numbers")
         row[kernel.KIND], row[kernel.KEY_LANES] = kernel.REDUCE, reduce.key_lanes
         row[kernel.FUNCTION], row[kernel.AT_LEAST] = tactic.kind, tactic.at_least
         row[kernel.OUT_VALUES] = tactic.out_values
-        row[kernel.INPUT] = self._read(reduce.input, self._source(reduce), reduce.key_lanes)
+        row[kernel.INPUT] = self._read(reduce.input, self._source(reduce), reduce.key_lanes, tactic.width)
         row[kernel.OUTPUT] = self._outputs[reduce]
         self._traces[self._source(reduce)].reductions.append(reduce)
         self._describe_trace(self._outputs[reduce], reduce)
@@ -243,22 +245,31 @@ class _TableBuilder:
 
     def _describe_linear(self, row: Ints, linear: Linear) -> None:
         program = stages_program(linear.stages)
-        _require(program is not None, f"{linear.name} computes values that small loops cannot")
-        assert program is not None
+        sums = self._sums_of(linear)
+        _require(program is not None and sums is not None, f"{linear.name} computes values that small loops cannot")
+        assert program is not None and sums is not None
         row[kernel.KIND], row[kernel.PROGRAM_START] = kernel.STAGES, len(self._program)
-        self._program += program.numbers
+        self._program += [*program.numbers, *sums]
         row[kernel.PROGRAM_END] = len(self._program)
         self._lanes[linear] = program.lanes
         self._most_lanes = max(self._most_lanes, program.most_lanes)
 
-    def _read(self, reader: TraceInput, node: int, key_lanes: int) -> int:
+    def _sums_of(self, linear: Linear) -> list[int] | None:
+        """Return what a linear operator does after its stages: nothing, or move values into the diff."""
+        if isinstance(linear.collector, SumGroups):
+            into = linear.collector.into
+            self._most_lanes = max(self._most_lanes, len(into.keys) + into.width)
+            return sums_program(into)
+        return [] if linear.collector is concatenate_outputs else None
+
+    def _read(self, reader: TraceInput, node: int, key_lanes: int, width: int) -> int:
         """Note that an operator reads the trace of a node by its first lanes, and return the node."""
         row, handle = self._nodes[node], reader.handle
         _require(handle is not None, "an input has ended")
         assert handle is not None
         spine = handle.spine
-        _require(spine.width == 1, "an index adds up several numbers")
-        row[kernel.LANES] = spine.lanes
+        _require(spine.width == width, "an index has other numbers than an operator reads")
+        row[kernel.LANES], row[kernel.WIDTH] = spine.lanes, width
         trace = self._traces.setdefault(node, LoopTrace(None))
         is_first = not trace.readers and trace.output_of is None
         _require(is_first or row[kernel.KEY_LANES] == key_lanes, "its operators read an index by different columns")

@@ -38,6 +38,7 @@ from kpg.kernels.run_rounds import (
     LANES,
     MAX_OUTPUT_ROWS,
     PRESENT,
+    WIDTH,
     clear_rows,
     count_rows,
     index_rows,
@@ -307,7 +308,9 @@ class SmallLoop(Operator):
                 continue
             times = updates.times
             is_at_time = bool((times[0] == time).all())
-            if not is_at_time or is_exact(updates.diffs) or updates.lanes > table.lanes:
+            if not is_at_time or is_exact(updates.diffs):
+                return False
+            if updates.lanes + (updates.diffs.shape[0] if updates.diffs.shape[0] > 1 else 0) > table.lanes:
                 return False
             load_rows(
                 table.nodes, arrays.rows, arrays.heap_keys, arrays.heap_slots, arrays.stack, arrays.state, node,
@@ -411,8 +414,8 @@ class SmallLoop(Operator):
 
     def _rows_of(self, arrays: LoopArrays, node: int, count: int) -> Updates:
         """Return the rows that a run has left at a node, with their rounds as times."""
-        lanes = int(self._table.nodes[node, LANES])
-        data, diffs = np.empty((lanes, count), np.int64), np.empty((1, count), np.int64)
+        lanes, width = int(self._table.nodes[node, LANES]), max(1, int(self._table.nodes[node, WIDTH]))
+        data, diffs = np.empty((lanes, count), np.int64), np.empty((width, count), np.int64)
         times = np.full((2, count), self.current[0][0], np.int64)
         take_rows(arrays.rows, arrays.used, node, data, times[1], diffs)
         return Updates(data, times, diffs)

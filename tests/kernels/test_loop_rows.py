@@ -59,13 +59,23 @@ def test_the_heap_returns_the_least_key_first(keys):
 def test_groups_are_sorted_and_added_up(updates):
     rows, state = empty_rows(len(updates), 2)
     group = fill(rows, state, updates)
-    kept = sum_group(rows, state, group, group.copy(), len(group), 2)
+    kept = sum_group(rows, state, group, group.copy(), len(group), 2, 1)
     found = [(tuple(rows[slot, FIELDS:].tolist()), int(rows[slot, DIFF])) for slot in group[:kept]]
     expected = Counter()
     for lanes, diff in updates:
         expected[lanes] += diff
     assert found == sorted((lanes, diff) for lanes, diff in expected.items() if diff)
     assert state[FREE_ROWS] == len(rows) - kept and state[USED] == len(rows)
+
+
+@given(st.lists(st.tuples(numbers, st.tuples(numbers, numbers)), min_size=1, max_size=40))
+def test_diffs_of_several_lanes_are_added_up(updates):
+    rows, state = empty_rows(len(updates), 3)
+    group = fill(rows, state, [((key, *diffs), 1) for key, diffs in updates])
+    kept = sum_group(rows, state, group, group.copy(), len(group), 1, 2)
+    found = [tuple(rows[slot, FIELDS:].tolist()) for slot in group[:kept]]
+    sums = {key: tuple(map(sum, zip(*(d for k, d in updates if k == key), strict=True))) for key, _ in updates}
+    assert found == sorted((key, *diffs) for key, diffs in sums.items() if any(diffs))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.tuples(numbers, numbers)), min_size=1, max_size=30))

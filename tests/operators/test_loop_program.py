@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from kpg import coalesce, col, lit, max_of, min_of, when
 from kpg.columns.bind import bind, bind_condition
 from kpg.columns.row_program import MAX_STACK
-from kpg.columns.schema import Schema
+from kpg.columns.schema import FLOAT64, INT64, Schema, parse_type
 from kpg.columns.symbols import Symbols
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, constant
 from kpg.kernels.loop_stages import DROPPED, FAILED, PASSED, run_stages
 from kpg.operators.linear import ComplementStage, ComputeStage, ExplodeStage, FilterStage, NegateStage, PickStage
 from kpg.operators.loop_program import stages_program
+from kpg.operators.loop_sums import sums_program
+from kpg.operators.sums_in_diff import IntoDiffStage, OutOfDiffStage, SumColumn
 
 SCHEMA = Schema.of(
     {
@@ -194,3 +196,35 @@ def test_functions_of_text_and_of_several_lanes_have_no_program():
         assert stages_program([ComputeStage((bind(value, schema, SYMBOLS),))]) is None
     columns = tuple(bind(col(name), schema, SYMBOLS) for name in ("t", "w"))  # as they are
     assert stages_program([ComputeStage(columns)]) is not None
+
+
+SUMMED = Schema.of({"k": int, "n": int, "m": "int64?", "c": "bool?", "d": "decimal(6,2)?"})
+RESULTS = (
+    SumColumn("count", INT64, 0, INT64),
+    SumColumn("sum", SUMMED.types[1], 1, INT64),
+    SumColumn("avg", SUMMED.types[1], 1, FLOAT64),
+    SumColumn("sum", SUMMED.types[2], 4, INT64.optional()),
+    SumColumn("avg", SUMMED.types[2], 4, FLOAT64.optional()),
+    SumColumn("count", SUMMED.types[3], 7, INT64),
+    SumColumn("sum", SUMMED.types[4], 8, parse_type("decimal(18,2)?")),
+    SumColumn("avg", SUMMED.types[4], 8, FLOAT64.optional()),
+)
+summed_rows = st.tuples(small | large.filter(lambda n: n > -(1 << 60)), optional(small), optional(st.booleans()))
+
+
+@given(rows=st.lists(st.tuples(summed_rows, optional(tenths), st.sampled_from([1, 2, -1])), min_size=1, max_size=4))
+def test_sums_of_rows_equal_sums_of_columns(rows):
+    into = IntoDiffStage((0,), tuple(zip(SUMMED.slots[1:], SUMMED.types[1:], strict=True)))
+    numbers = sums_program(into)
+    total = np.zeros(into.width, np.int64)
+    for values, tenth, diff in rows:
+        lanes = encode(SUMMED, [(7, *values, tenth)], SYMBOLS)
+        parts = into.apply(Updates(lanes, constant((0,)), constant((diff,))), Failures()).diffs[:, 0]
+        work = np.zeros((3, MAX_STACK), np.int64)
+        work[0, : len(lanes)] = lanes[:, 0]
+        outcome, at, found = run_stages(np.array([*numbers, 0], np.int64), 0, len(numbers), work, diff)
+        assert (outcome, found) == (PASSED, 1) and work[at, : 1 + into.width].tolist() == [7, *parts.tolist()]
+        total += parts
+    stages, group = [OutOfDiffStage(1, RESULTS)], (7, *total.tolist())
+    expected, found = on_columns(stages, group, 1), on_row(stages, group, 1)
+    assert found == expected or (found[0] == FAILED and abs(int(total[2])) > 1 << 29)

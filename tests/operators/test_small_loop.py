@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kpg
-from kpg import col, lit, when
+from kpg import coalesce, col, lit, when
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.dataflow import sliced_run
 from kpg.dataflow.direct_run import DirectRun
@@ -126,8 +126,27 @@ def lengths(a, b):
         return loop.leave(least)
 
 
+def weighted(a, b):
+    """Sum the weights of neighbours, some of them null, three times: a loop with sums and averages."""
+    weight = when(col("w") == 1, lit(None).cast("int64")).otherwise(col("w") - 2)
+    with a.db.loop("weighted") as loop:
+        found = loop.variable(level=int, node=int, weight="int64?", high=bool)
+        starts = loop.enter(b.select(level=lit(0), node="k", weight=weight, high=col("w") > 2))
+        groups = found.concat(starts).group_by("level", "node")
+        sums = {"total": col("weight").sum(), "mean": col("weight").avg(), "known": col("weight").count()}
+        totals = groups.aggregate(n="count", many=col("high").count(), **sums)
+        some = totals.filter((col("level") < 3) & (col("total").is_null() | (col("mean") > -1.5)))
+        further = some.join(loop.enter(a), on={"node": "k"})
+        next_weight = coalesce(col("total"), 1) + col("n") + col("known")
+        found.set(
+            further.select(level=col("level") + 1, node="v", weight=next_weight.cast("int64?"), high=col("n") > 1)
+        )
+        return loop.leave(totals)
+
+
 LOOPS = [
     reached, counted_up, closure, composed, labelled_distances, greatest_labels, core, unblocked, hierarchy, lengths,
+    weighted,
 ]  # fmt: skip
 
 values = st.integers(0, 4)
