@@ -30,7 +30,7 @@ from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.schema import Schema
 from kpg.columns.selection import keep
 from kpg.columns.table_rows import encode
-from kpg.columns.updates import Ints, Updates, constant
+from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.dataflow.operator import Message
 from kpg.dataflow.worker import event_logging
 from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch
@@ -39,6 +39,8 @@ from kpg.trace.key_history import read
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
+
+MAX_JOINED_ROWS = 1 << 16  # of a transaction: to divide and send a second message costs more than to copy these rows
 
 
 class EmbeddedInput(EncodingInput):
@@ -135,7 +137,8 @@ class EmbeddedInput(EncodingInput):
         self.base()
         assert self._source is not None
         order, now = self._base_order, self.db.time.elements
-        for updates in self.db.pending.take(self.name):
+        parts = self.db.pending.take(self.name)
+        for updates in parts if self.db.is_single_worker else join_few(parts):
             ordered = updates if order is None else replace(updates, data=updates.data[order])
             self._source.dataflow.feed(self._source, Message(now, ordered))
 
@@ -250,3 +253,10 @@ def member(rows: Ints, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_
     both = np.concatenate([wanted, rows], axis=1)
     _, inverse = np.unique(both, axis=1, return_inverse=True)
     return np.isin(inverse.reshape(-1)[wanted.shape[1] :], inverse.reshape(-1)[: wanted.shape[1]])
+
+
+def join_few(parts: list[Updates]) -> list[Updates]:
+    """Return the rows of a transaction as one part if they are few, so that each worker gets one message."""
+    if len(parts) < 2 or sum(map(len, parts)) > MAX_JOINED_ROWS:
+        return parts
+    return [concatenate(parts)]

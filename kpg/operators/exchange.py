@@ -22,8 +22,9 @@ from kpg.columns.exact_diffs import is_exact, narrow
 from kpg.columns.packed_updates import Layout, PackedUpdates, pack_updates, packed_layout
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
-from kpg.columns.updates import Ints, Updates, concatenate, constant
+from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
+from kpg.kernels.key_hash import mix64
 from kpg.kernels.partition_rows import OWNERS, assign_owners, scatter_narrow, scatter_packed, scatter_rows
 from kpg.operators.payload import Payload, updates_of
 
@@ -176,8 +177,12 @@ def has_hot_rows(sample: Ints) -> bool:
 
     Otherwise the owner of a hot row would receive, and sort, most of the updates of all workers.
     """
-    distinct = len(consolidate(Updates(sample, constant((0,)), constant((1,)))))
-    return distinct <= MAX_DISTINCT_SHARE * int(sample.shape[1])
+    hashes = np.zeros(sample.shape[1], np.uint64)
+    for lane in sample.view(np.uint64):
+        hashes = mix64(hashes ^ lane)
+    hashes.sort()
+    distinct = 1 + np.count_nonzero(hashes[1:] != hashes[:-1])
+    return bool(distinct <= MAX_DISTINCT_SHARE * len(hashes))
 
 
 def partition_block(block: Ints, owners: Owners, n: int) -> list[Ints]:
