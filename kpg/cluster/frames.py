@@ -246,7 +246,11 @@ class SocketPoller:
 
     def arrived(self) -> bool:
         """Return whether something has arrived that was not received yet."""
-        return any(events & ~select.POLLOUT for _, events in self._poll.poll(0))
+        return bool(self.ready_to_read())
+
+    def ready_to_read(self) -> set[int]:
+        """Return the file numbers on which something has arrived, or which have ended."""
+        return {number for number, events in self._poll.poll(0) if events & ~select.POLLOUT}
 
     def _update_interest(self) -> None:
         """Poll for writing exactly the connections that have unsent bytes."""

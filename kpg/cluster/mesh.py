@@ -46,10 +46,12 @@ class Mesh:
         self.symbols = symbols
         self.peers: dict[int, Peer] = {}
         self._arrived: deque[Frame] = deque()
+        self._poller = frames.SocketPoller(())
 
     def add(self, rank: int, connection: FrameSocket) -> None:
         """Add a connection to another rank, after its handshake."""
         self.peers[rank] = Peer(rank, connection, self.symbols)
+        self._poller = frames.SocketPoller(self.connections())
 
     # The transport of a worker
 
@@ -81,9 +83,9 @@ class Mesh:
     def receive(self) -> list[Frame]:
         """Take the frames that have arrived, those of each peer in order."""
         self.pump()
-        frames = list(self._arrived)
+        arrived = list(self._arrived)
         self._arrived.clear()
-        return frames
+        return arrived
 
     # Sockets
 
@@ -96,17 +98,30 @@ class Mesh:
         for peer in self.peers.values():
             if peer.connection.unsent:
                 self._flush(peer)
-            try:
-                frames = peer.connection.receive()
-            except (Unreachable, OSError) as error:
-                raise WorkerLost(f"rank {peer.rank} is gone", detail=str(error)) from None
-            for kind, body in frames:
-                if kind == EXCHANGE:
-                    peer.exchanged.append(frame_codec.decode_updates(body, 0, peer.dictionary)[0])
-                elif kind == VOTE:
-                    peer.votes.append(len(body) == 1 and int(body[0]) == 1)
-                else:
-                    self._arrived.append(self._decode(peer, kind, body))
+        for peer in self._peers_to_read():
+            self._receive(peer)
+
+    def _peers_to_read(self) -> list[Peer]:
+        """Return the peers from which something may have arrived. Among several, one poll finds them."""
+        peers = list(self.peers.values())
+        if len(peers) == 1:
+            return peers
+        ready = self._poller.ready_to_read()
+        return [peer for peer in peers if peer.connection.closed or peer.connection.fileno() in ready]
+
+    def _receive(self, peer: Peer) -> None:
+        """Take the frames of one peer."""
+        try:
+            arrived = peer.connection.receive()
+        except (Unreachable, OSError) as error:
+            raise WorkerLost(f"rank {peer.rank} is gone", detail=str(error)) from None
+        for kind, body in arrived:
+            if kind == EXCHANGE:
+                peer.exchanged.append(frame_codec.decode_updates(body, 0, peer.dictionary)[0])
+            elif kind == VOTE:
+                peer.votes.append(len(body) == 1 and int(body[0]) == 1)
+            else:
+                self._arrived.append(self._decode(peer, kind, body))
 
     def _decode(self, peer: Peer, kind: int, body: Ints) -> Frame:
         if kind == ROWS:

@@ -183,10 +183,10 @@ class Rank:
             except WorkerLost as error:
                 self.failure = error
                 return
-            if not frames.wait(waiting, IDLE_AFTER_SECONDS):
-                if db.worker.idle_merge(db.merge_policy.idle_fuel, db.merge_policy.idle_operators):
-                    return
+            has_arrived = bool(frames.wait(waiting, IDLE_AFTER_SECONDS))
             self.generation.data_service.staged.expire()
+            if has_arrived or db.worker.idle_merge(db.merge_policy.idle_fuel, db.merge_policy.idle_operators):
+                return
         if not frames.wait(waiting, KERNEL_LOADING_AFTER_SECONDS):
             while next(self._kernels, None) is not None and not frames.wait(waiting, 0):
                 pass

@@ -79,6 +79,22 @@ def test_two_ranks_that_send_to_each_other_both_make_progress(monkeypatch: pytes
     assert row_counts == [50 * 65_536] * 2
 
 
+def test_a_rank_receives_from_each_of_several_peers_and_notices_the_loss_of_one() -> None:
+    ours, peers = Mesh(0, Symbols()), [Mesh(rank, Symbols()) for rank in (1, 2, 3)]
+    for peer in peers:
+        near, far = socket.socketpair()
+        ours.add(peer.rank, FrameSocket(near))
+        peer.add(0, FrameSocket(far))
+    for senders in (peers[:1], peers[1:], peers):
+        for peer in senders:
+            peer.broadcast(PROGRESS)
+        assert ours.receive() == [PROGRESS] * len(senders) and ours.receive() == []
+    peers[1].close()
+    for _ in range(2):  # the first call closes this end
+        with pytest.raises(WorkerLost, match="rank 2"):
+            ours.receive()
+
+
 def test_every_call_notices_a_lost_peer() -> None:
     many = block(10**6)
     for act in (Mesh.receive, lambda mesh: mesh.broadcast(PROGRESS), lambda mesh: mesh.send_data(1, 0, 0, many)):
