@@ -37,10 +37,11 @@ from kpg.columns.exact_diffs import (
 )
 from kpg.columns.output_buffer import allocate_block, release_unused
 from kpg.columns.packed_rows import WORD_BITS, Blocks, Fields, pack_rows
-from kpg.columns.packed_updates import Layout, PackedUpdates, are_packed, common_layout
+from kpg.columns.packed_updates import NARROW, Layout, PackedUpdates, are_packed, common_layout
 from kpg.columns.updates import Ints, Updates, common_constant, concatenate, no_updates, spread, trim
 from kpg.columns.word_order import sort_words
 from kpg.kernels.consolidate_rows import (
+    add_narrow_to_table,
     add_to_table,
     add_words_to_table,
     consolidate_few,
@@ -267,7 +268,10 @@ def _consolidate_words(parts: list[PackedUpdates], n: int, layout: Layout) -> Up
         table = np.zeros(1 << row_bits, np.int64)
         diff_low = int(first.diffs[0, 0]) if first.has_constant_diff else layout.lows[-1]
         for part in parts:
-            add_words_to_table(part.words_in(layout), diff_bits, diff_low, table)
+            if part.words.dtype == NARROW and part.layout == layout:
+                add_narrow_to_table(part.words, diff_bits, diff_low, table)
+            else:
+                add_words_to_table(part.words_in(layout), diff_bits, diff_low, table)
         return _read_table(cast(list[Updates], parts), table, layout.rows.fields)
     diff, out = first.diffs if first.has_constant_diff else None, _Output(first, n)
     end = n

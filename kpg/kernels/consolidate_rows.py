@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.example import COLUMN, NARROW_COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.sort_rows import CHUNK_WORDS, compare_rows
 
@@ -267,6 +267,16 @@ def add_words_to_table(words, diff_bits, diff_low, table):
 
 
 @jit
+def add_narrow_to_table(words, diff_bits, diff_low, table):
+    """Do the same for words of 32 bits, without a copy of them."""
+    row_mask, diff_mask = np.uint64(len(table) - 1), np.uint64((1 << diff_bits) - 1)
+    shift = np.uint64(diff_bits)
+    for i in range(len(words)):
+        word = np.uint64(words[i])
+        table[(word >> shift) & row_mask] += diff_low + np.int64(word & diff_mask)
+
+
+@jit
 def read_table(table, words, out):
     """Write the words with a nonzero entry in the table, and their sums; return their number.
 
@@ -304,5 +314,6 @@ def examples() -> Iterator[Example]:
     yield unpack_words, (COLUMN, NUMBER, COLUMN, COLUMN, COLUMN, TABLE)
     yield add_to_table, (TABLE, TABLE, COLUMN, COLUMN, TABLE, COLUMN)
     yield add_words_to_table, (COLUMN, NUMBER, NUMBER, COLUMN)
+    yield add_narrow_to_table, (NARROW_COLUMN, NUMBER, NUMBER, COLUMN)
     yield close_lane_gaps, (COLUMN, NUMBER, NUMBER, NUMBER)
     yield read_table, (COLUMN, COLUMN, TABLE)

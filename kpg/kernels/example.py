@@ -19,4 +19,5 @@ Example: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 
 TABLE = np.zeros((1, 1), np.int64)  # int64[lanes, n]: data, times, diffs, frontiers
 COLUMN = np.zeros(1, np.int64)  # int64[n]: positions, counts, one lane
+NARROW_COLUMN = np.zeros(1, np.uint32)  # uint32[n]: packed rows of at most 32 bits
 NUMBER = 0  # int64: a count, a position or a flag

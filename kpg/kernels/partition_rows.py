@@ -14,13 +14,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
+from kpg.kernels.example import COLUMN, NARROW_COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.key_hash import mix64, worker_of_hash
 from kpg.kernels.sort_rows import CHUNK_WORDS
 
 OWNERS = np.zeros(1, np.uint16)  # the type of owners: small, so that a pass touches fewer pages
-NARROW_WORDS = np.zeros(1, np.uint32)  # the type of words of 32 bits
 TALLIES = 4  # tables that count rows in turn: an addition need not wait for the one before
 
 mix = inlined(mix64)
@@ -125,4 +124,4 @@ def examples() -> Iterator[Example]:
     yield assign_owners, (TABLE, NUMBER, NUMBER, OWNERS, COLUMN)
     yield scatter_rows, (TABLE, OWNERS, COLUMN, COLUMN, COLUMN)
     yield scatter_packed, (TABLE, TABLE, COLUMN, COLUMN, OWNERS, COLUMN, COLUMN)
-    yield scatter_narrow, (TABLE, TABLE, COLUMN, COLUMN, OWNERS, COLUMN, NARROW_WORDS)
+    yield scatter_narrow, (TABLE, TABLE, COLUMN, COLUMN, OWNERS, COLUMN, NARROW_COLUMN)
