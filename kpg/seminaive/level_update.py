@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kpg.columns.updates import Ints
+from kpg.seminaive.code_set import CodeLevels
 from kpg.seminaive.partial_solutions import LEVEL, ROW, PartialSolutions
 from kpg.seminaive.row_codes import sorted_distinct
 from kpg.seminaive.rule_paths import RulePath
@@ -31,6 +32,7 @@ NO_SUPPORT = np.iinfo(np.int64).max  # the level of a row that no row supports
 MIN_UPDATE_BUDGET_ROWS = 20_000  # level changes that an update may always make before all rows are derived from scratch
 MIN_UPDATE_WORK = 200_000  # matches of joins that an update may always make
 MATCH_COST = 8  # a match of an update takes about as long as this many matches of a derivation from scratch
+MIN_HASHED_CODES = 1 << 14  # fewer changed rows are sorted with their levels
 MAX_INDEX_BLOAT = 2  # an index of derived rows is dropped when it holds more than this multiple of the rows
 
 
@@ -206,27 +208,24 @@ class LevelUpdate:
 
     def _derive_from_scratch(self) -> list[tuple[NewRows, NewRows]]:
         """Derive everything again: faster than an update that affects too many rows."""
-        before = [self._before(relation) for relation in range(self.derived)]
+        for relation in range(self.derived):
+            self._restore_levels(relation)
+        before = self.fixpoint.levels
         self.fixpoint.derive()
-        after = [self.fixpoint.derived_rows(relation) for relation in range(self.derived)]
+        changes = [self._difference(relation, before[relation]) for relation in range(self.derived)]
         self.fixpoint.drop_sets()
-        return [
-            (
-                self._rows(relation, np.setdiff1d(new, old, assume_unique=True)),
-                self._rows(relation, np.setdiff1d(old, new, assume_unique=True)),
-            )
-            for relation, (old, new) in enumerate(zip(before, after, strict=True))
-        ]
+        return changes
 
-    def _before(self, relation: int) -> Ints:
-        """Return the codes of a derived relation before this change."""
-        now = self.fixpoint.levels[relation].items()[0]
-        parts = self.touched[relation]
-        if not parts:
-            return now
-        codes, first = np.unique(np.concatenate([codes for codes, _ in parts]), return_index=True)
-        present = np.concatenate([levels for _, levels in parts])[first] >= 0
-        return np.union1d(np.setdiff1d(now, codes, assume_unique=True), codes[present])
+    def _restore_levels(self, relation: int) -> None:
+        """Give all rows of a derived relation the levels that they had before this change."""
+        for codes, levels in reversed(self.touched[relation]):  # the first one counts
+            self.fixpoint.levels[relation].put_each(codes, levels)
+
+    def _difference(self, relation: int, before: CodeLevels) -> tuple[NewRows, NewRows]:
+        """Return the added and the removed rows of a relation that was derived again, given its levels before."""
+        old, new = before.items()[0], self.fixpoint.derived_rows(relation)
+        added, removed = new[before.get(new) < 0], old[self.fixpoint.levels[relation].get(old) < 0]
+        return self._rows(relation, added), self._rows(relation, np.sort(removed))
 
     def _result(self, relation: int) -> tuple[NewRows, NewRows]:
         """Return the added and the removed rows of a derived relation."""
@@ -234,8 +233,7 @@ class LevelUpdate:
         if not parts:
             nothing = NewRows(np.empty((self.fixpoint.layout(relation).arity, 0), np.int64), True)
             return nothing, nothing
-        codes, first = np.unique(np.concatenate([codes for codes, _ in parts]), return_index=True)
-        before = np.concatenate([levels for _, levels in parts])[first] >= 0
+        codes, before = presence_before(parts, self.fixpoint.layout(relation).width)
         after = self.fixpoint.levels[relation].get(codes) >= 0
         added, removed = codes[after & ~before], codes[before & ~after]
         self.fixpoint.count += len(added) - len(removed)
@@ -254,6 +252,18 @@ class LevelUpdate:
                 del self.fixpoint.indexes[name]
             else:
                 index.add(added)
+
+
+def presence_before(parts: list[tuple[Ints, Ints]], width: int) -> tuple[Ints, Flags]:
+    """Return the distinct codes of some parts in ascending order, and whether each had a level in its first part."""
+    if sum(len(codes) for codes, _ in parts) < MIN_HASHED_CODES:
+        codes, first = np.unique(np.concatenate([codes for codes, _ in parts]), return_index=True)
+        return codes, np.concatenate([levels for _, levels in parts])[first] >= 0
+    had_level = CodeLevels(width)
+    for codes, levels in reversed(parts):  # the first one counts
+        had_level.put_each(codes, (levels >= 0).astype(np.int64))
+    codes = np.sort(had_level.items()[0])
+    return codes, had_level.get(codes) > 0
 
 
 def by_relation(queued: list[tuple[int, Ints]]) -> dict[int, Ints]:

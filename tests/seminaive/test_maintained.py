@@ -141,7 +141,8 @@ states = st.lists(
 )
 
 
-MODES = [(0, 20, 62), (16, 20, 62), (0, 0, 62), (0, 20, 2)]  # bits of an array of levels, budget, bits of a code
+# Bits of an array of levels, budget, bits of a code, and the number of changed rows that are hashed.
+MODES = [(0, 20, 62, 0), (0, 20, 62, 99), (16, 20, 62, 0), (0, 0, 62, 99), (0, 20, 2, 99)]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -149,11 +150,12 @@ MODES = [(0, 20, 62), (16, 20, 62), (0, 0, 62), (0, 20, 2)]  # bits of an array 
 @given(history=states, mode=st.sampled_from(MODES))
 def test_what_is_derived_is_the_least_fixed_point(name, history, mode):
     """A8.4: any change; levels in an array and in a hash table, updates and derivations from scratch, paired codes."""
-    array_bits, budget, code_bits = mode
+    array_bits, budget, code_bits, hashed = mode
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(code_set, "MAX_LEVEL_ARRAY_BITS", array_bits)
         patch.setattr(level_update, "MIN_UPDATE_BUDGET_ROWS", budget)
         patch.setattr(level_update, "MIN_UPDATE_WORK", 100 * budget)
+        patch.setattr(level_update, "MIN_HASHED_CODES", hashed)
         patch.setattr(code_layout, "MAX_CODE_BITS", code_bits)
         fixpoint, given_rows = MaintainedFixpoint(SYSTEMS[name]), [set() for _ in ARITIES]
         derived = [set(), set(), set()]
