@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.columns.expression_origin import Failure
+from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.schema import INT64, Schema, Type
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.dataflow.graph import Dataflow, Stream
@@ -28,11 +28,19 @@ from kpg.trace.batcher import Batcher
 class MaintainLeastValues(CompleteTimes):
     """Keep a graph and its least values."""
 
-    def __init__(self, spec: LeastValueSpec, batchers: list[Batcher], node: Type, failures: ErrorRows) -> None:
+    def __init__(
+        self,
+        spec: LeastValueSpec,
+        batchers: list[Batcher],
+        node: Type,
+        failures: ErrorRows,
+        origin: ExpressionOrigin | None = None,
+    ) -> None:
         super().__init__(f"least values of {spec.name}", batchers)
         self.spec = spec
         self.node_schema = Schema.of({"node": node})
         self.failures = failures
+        self.overflow = Failure("int64 overflow" if origin is None else f"int64 overflow in {origin.text}", origin)
         self.least = LeastValues(spec)
         self._errors: Ints = np.empty(0, np.int64)  # the symbols of the error rows that are there
 
@@ -52,7 +60,7 @@ class MaintainLeastValues(CompleteTimes):
             return
         schema = Schema.of({"source": self.node_schema.types[0], "target": self.node_schema.types[0]})
         schema = schema.concat(Schema.of({"value": INT64, "weight": INT64}))
-        failures = [Failure("int64 overflow")] * rows.shape[1]
+        failures = [self.overflow] * rows.shape[1]
         now = np.sort(self.failures.intern((self.dataflow.id, self.index), failures, rows, schema))
         for symbols, diff in ((np.setdiff1d(now, self._errors), 1), (np.setdiff1d(self._errors, now), -1)):
             if len(symbols):
@@ -87,9 +95,17 @@ NO_CHANGE = GraphChange(np.empty((2, 0), np.int64), np.empty(0, np.int64))
 
 
 def maintain_least_values(
-    dataflow: Dataflow, spec: LeastValueSpec, inputs: list[CompleteInput], node: Type, failures: ErrorRows
+    dataflow: Dataflow,
+    spec: LeastValueSpec,
+    inputs: list[CompleteInput],
+    node: Type,
+    failures: ErrorRows,
+    origin: ExpressionOrigin | None = None,
 ) -> tuple[Stream, Stream]:
-    """Add the operator, which reads starts and edges. Return the streams of its values and of its errors."""
-    operator = MaintainLeastValues(spec, [each.batcher for each in inputs], node, failures)
+    """Add the operator, which reads starts and edges. Return the streams of its values and of its errors.
+
+    `origin` is that of the sums; its columns are the source, the target, the value and the weight of an error row.
+    """
+    operator = MaintainLeastValues(spec, [each.batcher for each in inputs], node, failures, origin)
     dataflow.add(operator, [(each.stream, each.pact) for each in inputs], depth=1, ports=2)
     return Stream(((operator, 0),), 1), Stream(((operator, 1),), 1)

@@ -5,7 +5,8 @@
 
 The loop has one variable, at any point of the cycle. Each step is a join of the result with a collection outside the
 loop, by the node, and a selection of the target and of the value, or its sum with a constant or a column of the edges.
-`max` is the minimum of complements. The operator needs all rows, and times of one coordinate: with several workers, or
+Selections in between may rename columns, and the minimum may be one of distinct rows, as in rules of Datalog. `max` is
+the minimum of complements. The operator needs all rows, and times of one coordinate: with several workers, or
 inside another loop, the loop stays a loop. The fixed point is the same; the operator has no rounds, so an error that
 only a round before the last has is none.
 """
@@ -13,16 +14,19 @@ only a round before the last has is none.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kpg.columns.bind import bind
-from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, Named
+from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, Named, Written
+from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import INT64, Schema
 from kpg.operators import linear
 from kpg.operators.maintain_least_values import maintain_least_values
 from kpg.plan import nodes
+from kpg.plan.renamed_nodes import renamed, unnamed
 from kpg.plan.rendered import Rendered
+from kpg.seminaive.counted_rounds import RoundRules
 from kpg.seminaive.least_values import LeastValueSpec
 
 if TYPE_CHECKING:
@@ -42,6 +46,7 @@ class EdgeStep:
     target: str
     weight: str | None
     constant: int
+    origin: ExpressionOrigin | None = field(default=None, compare=False)  # of the sum
 
     def reverse(self) -> EdgeStep:
         """Return the step along the same edges in the other direction."""
@@ -54,14 +59,39 @@ class LeastValueLoop:
 
     spec: LeastValueSpec
     result: nodes.ReduceNode
+    columns: dict[str, str]  # of the result, for each column that leaves the loop
     value: str | None  # the column of values
     greatest: bool  # whether it keeps the greatest values instead
     starts: tuple[nodes.PlanNode, ...]
     steps: tuple[EdgeStep, ...]
 
+    @property
+    def origin(self) -> ExpressionOrigin | None:
+        """The origin of the sums, if all of them are of one expression."""
+        sums = [step for step in self.steps if step.weight is not None or step.constant]
+        return sums[0].origin if len(sums) == 1 and not self.greatest else None
+
     def inputs(self) -> tuple[nodes.PlanNode, ...]:
         """Return the collections that the operator reads."""
         return (*self.starts, *[step.edges for step in self.steps])
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBody:
+    """The cycle of a loop. `held` has the column of the result for each column of a variable that holds the result."""
+
+    loop: nodes.Loop
+    variable: nodes.VariableNode
+    result: nodes.ReduceNode
+    value: str | None
+    held: dict[str, str] | None
+
+    def carried(self, node: nodes.PlanNode) -> dict[str, str] | None:
+        """Return the column of the result for each column of a node; None if the node does not hold the result."""
+        view = renamed(node)
+        if view.node is self.variable and self.held is not None:
+            return {name: self.held[of] for name, of in view.columns.items()}
+        return view.columns if view.node is self.result else None
 
 
 def recognise(leave: nodes.LeaveNode) -> LeastValueLoop:
@@ -72,37 +102,62 @@ def recognise(leave: nodes.LeaveNode) -> LeastValueLoop:
     if len(loop.definitions) != 1 or loop.stops:
         raise NotLeastValuesError("it has a limit, or several variables")
     (variable,) = loop.definitions
-    definition = without_index(loop.definition(variable))
-    result = without_index(leave.input)
-    result = definition if result is variable else result
+    definition, left = renamed(loop.definition(variable)), renamed(leave.input)
+    left = definition.after(left.columns) if left.node is variable else left
+    result = left.node
     if not isinstance(result, nodes.ReduceNode) or loop not in result.loops:
         raise NotLeastValuesError("its result is no minimum, maximum or distinct rows")
+    if sorted(left.columns.values()) != sorted(result.schema.names):
+        raise NotLeastValuesError("a column of its result is dropped or repeated")
     value, greatest = value_of(result)
-    starts, steps = [], []
-    carriers = (result, variable) if definition is result else (result,)
-    has_source = False
-    for part in parts_of(result.input):
-        if part is variable and definition is result:
-            has_source = True  # what the variable holds stays
-        elif part is variable:
-            steps += [step_of(step, loop, carriers, result, value) for step in parts_of(definition)]
+    body = LoopBody(loop, variable, result, value, definition.columns if definition.node is result else None)
+    starts, steps, rounds = parts_of_body(body)
+    if not starts or not steps:
+        raise NotLeastValuesError("it has no rows to start from, or no join")
+    spec = replace(spec_of(loop, steps, value is not None, greatest), rounds=rounds)
+    kept = without_reverse(steps) if spec.both_ways else steps
+    if not greatest and are_own_starts(starts, kept, spec):
+        starts, spec = [], replace(spec, own_starts=True)
+    return LeastValueLoop(spec, result, left.columns, value, greatest, tuple(starts), tuple(kept))
+
+
+def parts_of_body(body: LoopBody) -> tuple[list[nodes.PlanNode], list[EdgeStep], RoundRules]:
+    """Return the starts and the steps of a loop, and the rows that its rounds have besides."""
+    loop, variable = body.loop, body.variable
+    starts: list[nodes.PlanNode] = []
+    steps: list[EdgeStep] = []
+    keeps = False
+    for part in parts_of(candidates_of(body.result)):
+        view = renamed(part)
+        if view.node is variable:
+            columns = body.carried(part) if body.held is not None else view.columns
+            if columns != {name: name for name in part.schema.names}:
+                raise NotLeastValuesError("its body renames the columns of its variable")
+            keeps |= body.held is not None
+            if body.held is None:
+                steps += [step_of(step, body) for step in parts_of(loop.definition(variable))]
         elif loop not in part.loops:
             starts.append(part)
         elif isinstance(part, nodes.EnterNode) and part.loop is loop and (rows := part.without_rounds()) is not None:
             starts += parts_of(rows)
         else:
-            steps.append(step_of(part, loop, carriers, result, value))
-    if has_source and variable.source is not None:
+            steps.append(step_of(part, body))
+    rounds = RoundRules(variable.source is not None and body.held is not None, bool(starts), keeps)
+    if keeps and variable.source is not None and variable.source not in starts:
         starts.append(variable.source)
     if variable.source is not None and variable.source not in starts:
         raise NotLeastValuesError("a row of round 0 need not be one of later rounds")
-    if not starts or not steps:
-        raise NotLeastValuesError("it has no rows to start from, or no join")
-    spec = spec_of(loop, steps, value is not None, greatest)
-    kept = without_reverse(steps) if spec.both_ways else steps
-    if not greatest and are_own_starts(starts, kept, spec):
-        return LeastValueLoop(replace(spec, own_starts=True), result, value, greatest, (), tuple(kept))
-    return LeastValueLoop(spec, result, value, greatest, tuple(starts), tuple(kept))
+    return starts, steps, rounds
+
+
+def candidates_of(result: nodes.ReduceNode) -> nodes.PlanNode:
+    """Return the rows of which a loop keeps the least; a set of them has the same least ones."""
+    node = without_index(result.input)
+    while isinstance(node, nodes.ReduceNode) and node.reduction.kind == "presence" and node.loops:
+        if node.reduction.at_least != 1 or set(node.keys) != set(node.schema.names):
+            break
+        node = without_index(node.input)
+    return node
 
 
 def are_own_starts(starts: list[nodes.PlanNode], steps: list[EdgeStep], spec: LeastValueSpec) -> bool:
@@ -138,35 +193,72 @@ def value_of(result: nodes.ReduceNode) -> tuple[str | None, bool]:
     return value, reduction.columns == (f"-{value}",)
 
 
-def step_of(
-    part: nodes.PlanNode,
-    loop: nodes.Loop,
-    carriers: tuple[nodes.PlanNode, ...],
-    result: nodes.ReduceNode,
-    value: str | None,
-) -> EdgeStep:
+def step_of(part: nodes.PlanNode, body: LoopBody) -> EdgeStep:
     """Return a join of the recursion with edges."""
-    part = without_index(part)
-    if not isinstance(part, nodes.SelectNode) or part.silent or not isinstance(part.input, nodes.JoinNode):
-        raise NotLeastValuesError("a part of its body is no selection of a join")
-    join = part.input
-    sides = (without_index(join.left), without_index(join.right))
-    own = [side for side in (0, 1) if any(sides[side] is carrier for carrier in carriers)]
-    if len(own) != 1 or loop in sides[1 - own[0]].loops:
+    join, expressions = joined_columns(part)
+    carried = [body.carried(side) for side in (join.left, join.right)]
+    own = [side for side in (0, 1) if carried[side] is not None]
+    if len(own) != 1 or body.loop in (join.left, join.right)[1 - own[0]].loops:
         raise NotLeastValuesError("a join of its body is not one of its result with rows from outside")
-    (key,) = result.keys
-    if len(join.on) != 1 or join.on[0][own[0]] != key:
+    side, columns = own[0], carried[own[0]] or {}
+    (key,) = body.result.keys
+    if len(join.on) != 1 or columns[join.on[0][side]] != key:
         raise NotLeastValuesError(f"a join of its body is not by {key} alone")
-    side, edges = own[0], (join.left, join.right)[1 - own[0]]
-    expressions = dict(zip(part.schema.names, map(unnamed, part.expressions), strict=True))
+    edges, source = (join.right, join.left)[side], join.on[0][1 - side]
     target = column_of(expressions[key], join, 1 - side)
     if target is None:
         raise NotLeastValuesError(f"{key} is computed")
-    source = join.on[0][1 - side]
-    if value is None:
+    if body.value is None:
         return EdgeStep(edges, source, target, None, 0)
-    weight, constant = addend_of(expressions[value], join, side, value)
-    return EdgeStep(edges, source, target, weight, constant)
+    held = next(name for name, of in columns.items() if of == body.value)
+    weight, constant = addend_of(unnamed(expressions[body.value]), join, side, held)
+    step = EdgeStep(edges, source, target, weight, constant)
+    return replace(step, origin=origin_of(expressions[body.value], step, join, side, held))
+
+
+def origin_of(
+    written: Expression, step: EdgeStep, join: nodes.JoinNode, side: int, value: str
+) -> ExpressionOrigin | None:
+    """Return the origin of a sum, with the values that errors of the operator have; see `maintain_least_values`."""
+    if not isinstance(written, Written):
+        return None
+    names = {step.source: "source", step.weight: "weight", step.target: "target"}
+    columns = []
+    for shown, name in written.origin.columns:
+        column = ColumnReference(name)
+        is_value = column_of(column, join, side) == value
+        found = "value" if is_value else names.get(column_of(column, join, 1 - side))
+        columns += [(shown, found)] if found is not None else []
+    return replace(written.origin, columns=tuple(columns))
+
+
+def joined_columns(part: nodes.PlanNode) -> tuple[nodes.JoinNode, dict[str, Expression]]:
+    """Return the join that a part of a body selects from, and its columns as expressions of columns of the join."""
+    select, outer = renamed(part)
+    if isinstance(select, nodes.JoinNode):
+        return select, {name: ColumnReference(of) for name, of in outer.items()}
+    if isinstance(select, nodes.SelectNode) and not select.silent:
+        join, inner = renamed(select.input)
+        if isinstance(join, nodes.JoinNode) and set(outer.values()) == set(select.schema.names):
+            computed = dict(zip(select.schema.names, select.expressions, strict=True))
+            return join, {name: with_columns(computed[of], inner) for name, of in outer.items()}
+    raise NotLeastValuesError("a part of its body is no selection of a join")
+
+
+def with_columns(expression: Expression, columns: dict[str, str]) -> Expression:
+    """Return a column, a literal or a sum with other names for its columns."""
+    match expression:
+        case Named():
+            return with_columns(expression.expression, columns)
+        case Written():
+            shown = tuple((name, columns[of]) for name, of in expression.origin.columns if of in columns)
+            return Written(with_columns(expression.expression, columns), replace(expression.origin, columns=shown))
+        case ColumnReference():
+            return ColumnReference(columns[expression.name])
+        case FunctionCall(op="+"):
+            arguments = tuple(with_columns(argument, columns) for argument in expression.arguments)
+            return FunctionCall("+", arguments, expression.options)
+    return expression  # refused wherever it may read columns
 
 
 def addend_of(expression: Expression, join: nodes.JoinNode, side: int, value: str) -> tuple[str | None, int]:
@@ -174,7 +266,8 @@ def addend_of(expression: Expression, join: nodes.JoinNode, side: int, value: st
     if column_of(expression, join, side) == value:
         return None, 0
     if isinstance(expression, FunctionCall) and expression.op == "+":
-        for own, other in (expression.arguments, expression.arguments[::-1]):
+        arguments = tuple(map(unnamed, expression.arguments))
+        for own, other in (arguments, arguments[::-1]):
             if column_of(own, join, side) == value:
                 if isinstance(other, Literal) and type(other.value) is int and abs(other.value) < 1 << 62:
                     return None, other.value
@@ -186,6 +279,7 @@ def addend_of(expression: Expression, join: nodes.JoinNode, side: int, value: st
 
 def column_of(expression: Expression, join: nodes.JoinNode, side: int) -> str | None:
     """Return the column of one side of a join that an expression stands for; keys of both sides are equal."""
+    expression = unnamed(expression)
     if not isinstance(expression, ColumnReference):
         return None
     at, name = join.columns[join.schema.names.index(expression.name)]
@@ -229,11 +323,6 @@ def without_index(node: nodes.PlanNode) -> nodes.PlanNode:
     return node
 
 
-def unnamed(expression: Expression) -> Expression:
-    """Return an expression without a name."""
-    return expression.expression if isinstance(expression, Named) else expression
-
-
 # Rendering
 
 
@@ -258,11 +347,15 @@ def render_least_values(renderer: Renderer, loop: LeastValueLoop) -> Rendered:
     starts = [renderer.add_stages(part, complement, "order", schema) for part in starts]
     edges = [edges_of(renderer, step, spec.weighted) for step in loop.steps]
     inputs = [renderer.gather(parts) for parts in (starts, edges) if parts]
-    values, errors = maintain_least_values(renderer.dataflow, spec, inputs, schema.types[0], renderer.context.failures)
+    failures = renderer.context.failures
+    values, errors = maintain_least_values(renderer.dataflow, spec, inputs, schema.types[0], failures, loop.origin)
     if spec.weighted or spec.step:
         renderer.add_errors(errors, None)
     rendered = renderer.add_stages(Rendered(values, schema, None), complement, "order", schema)
-    return renderer.reorder(rendered, result.schema)
+    names = {of: name for name, of in loop.columns.items()}
+    left = Schema.of({name: result.schema.type_of(of) for name, of in loop.columns.items()})
+    own_order = left.select([names[name] for name in schema.names])
+    return renderer.reorder(replace(rendered, schema=own_order), left)
 
 
 def edges_of(renderer: Renderer, step: EdgeStep, weighted: bool) -> Rendered:

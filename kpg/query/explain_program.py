@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from kpg.plan.least_value_loops import NotLeastValuesError, recognise
+from kpg.plan.nodes import LeaveNode
 from kpg.query.binary_joins import AntiJoinStep, JoinStep, is_set
 from kpg.query.delta_pipelines import ExtendStep
 from kpg.query.ir.program import Program, Relation, Stratum
 from kpg.query.ir.show import show_reduction, show_rule
 from kpg.query.join_strategy import RulePlan, plan_rule, planning_context
+from kpg.query.lower.lower_program import LoweredProgram
 from kpg.query.lower.lower_recursion import maintenance_obstacle, saturation_obstacle
 from kpg.query.lower.recursion_readers import with_readers
 
@@ -57,7 +60,26 @@ def recursion_strategy(program: Program, stratum: Stratum) -> str:
     if program.insert_only and obstacle is None:
         return f"one operator, insert-only: keeps no state for removals{readers_in_operator(program, stratum)}"
     obstacle = maintenance_obstacle(program, stratum) or obstacle
-    return "one operator: keeps the level of each row" if obstacle is None else f"a loop: {obstacle}"
+    if obstacle is None:
+        return "one operator: keeps the level of each row"
+    return loop_strategy(program, stratum, obstacle)
+
+
+def loop_strategy(program: Program, stratum: Stratum, obstacle: str) -> str:
+    """Say whether a recursion that is lowered to a loop keeps least values, and so is one operator on one worker."""
+    from kpg.opening import open as open_database
+
+    aggregated = [name for name in stratum.relations if program.by_name()[name].kind == "aggregated"]
+    if len(aggregated) != 1 or program.functors:
+        return f"a loop: {obstacle}"
+    with open_database() as db:
+        node = LoweredProgram(db, program).collections[aggregated[0]].node
+    try:
+        assert isinstance(node, LeaveNode)
+        recognise(node)
+    except NotLeastValuesError as reason:
+        return f"a loop: {obstacle.removesuffix(', or counts rows')}, and {reason}"
+    return "one operator: keeps the least value of each key; a loop on several workers"
 
 
 def readers_in_operator(program: Program, stratum: Stratum) -> str:

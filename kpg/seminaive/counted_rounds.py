@@ -3,13 +3,16 @@
     candidates of a round  =  starts  +  { (v, value(u) + weight) : an edge from u to v }, with the counts of edges
     values of the round    =  for each node the least candidate with a positive count
 
+A loop begins with its starts or with nothing, and a round may keep the values of the round before, instead of the
+starts or beside them (`RoundRules`). With negative counts the fixed point depends on it.
+
 The rounds end when values no longer change. A negative count cancels the candidates of other edges, so values may go up
 and down from round to round, and need not end (TooManyRounds). Cost of a round: a sort of all edges.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 
 NEGATIVE_COUNTS = "Some edges are there a negative number of times."
-MAX_SUMMED_COUNT = 1 << 31  # sums of greater counts may leave 64 bits
+MAX_EXACT_COUNT = 1 << 20  # products of two greater counts, summed up, may leave 64 bits
 
 
 class CountedEdges(NamedTuple):
@@ -35,41 +38,81 @@ class CountedEdges(NamedTuple):
     counts: Ints
 
 
+class RoundRules(NamedTuple):
+    """The rows that a loop begins with, and those that each round has besides the ones that follow from edges."""
+
+    begins_with_starts: bool = False  # round 0 has the starts as they are, not only the least of them; else nothing
+    has_starts: bool = True
+    keeps_values: bool = False  # the values of the round before
+
+
+class CountedValues(NamedTuple):
+    """Nodes in ascending order, with values and counts."""
+
+    nodes: Ints
+    values: Ints
+    counts: Ints
+
+
 def counted_rounds(
     starts: CountedEdges, edges: CountedEdges, node_count: int, spec: LeastValueSpec
 ) -> tuple[npt.NDArray[np.bool_], Ints]:
     """Return which nodes have a value, and the values."""
-    reached, values = np.zeros(node_count, np.bool_), np.zeros(node_count, np.int64)
+    rules = spec.rounds
+    given = CountedValues(starts.targets, starts.weights, starts.counts)
+    nothing = CountedValues(*[column[:0] for column in given])
+    values = consolidated(given) if rules.begins_with_starts else nothing
     for _ in range(spec.max_rounds + 1):
         pause()
-        active = np.flatnonzero(reached[edges.sources])
-        targets = np.concatenate([starts.targets, edges.targets[active]])
-        before, weights = values[edges.sources[active]], edges.weights[active]
-        sums = before + weights
-        if ((sums < before) != (weights < 0)).any():
-            raise Overflow(f"a value of {spec.name} leaves 64 bits", detail=NEGATIVE_COUNTS)
-        given = np.concatenate([starts.weights, sums])
-        counts = np.concatenate([starts.counts, edges.counts[active]])
-        now, least = least_present(targets, given, counts, node_count)
-        if np.array_equal(now, reached) and np.array_equal(least, values):
-            return reached, values
-        reached, values = now, least
+        candidates = [followed(values, edges, spec.name)]
+        candidates += [given] if rules.has_starts else []
+        candidates += [values] if rules.keeps_values else []
+        now = least_present(CountedValues(*map(np.concatenate, zip(*candidates, strict=True))))
+        if all(map(np.array_equal, now, values)):
+            reached, least = np.zeros(node_count, np.bool_), np.zeros(node_count, np.int64)
+            reached[now.nodes], least[now.nodes] = True, now.values
+            return reached, least
+        values = now
     raise TooManyRounds(
         f"{spec.name} did not reach a fixed point within {spec.max_rounds} rounds",
         detail=NEGATIVE_COUNTS,
     )
 
 
-def least_present(targets: Ints, values: Ints, counts: Ints, node_count: int) -> tuple[Any, Ints]:
-    """Return which nodes have a candidate with a positive count, and the least value of such."""
-    order = np.lexsort((values, targets))
-    targets, values, counts = targets[order], values[order], counts[order]
-    first = np.flatnonzero(np.append(True, (targets[1:] != targets[:-1]) | (values[1:] != values[:-1]))[: len(targets)])
-    if len(counts) and max(int(counts.max()), -int(counts.min())) > MAX_SUMMED_COUNT:
-        counts = counts.astype(object)
-    present = (np.add.reduceat(counts, first) > 0).astype(np.bool_) if len(first) else np.empty(0, np.bool_)
-    targets, values = targets[first[present]], values[first[present]]
-    reached, least = np.zeros(node_count, np.bool_), np.zeros(node_count, np.int64)
-    reached[targets] = True
-    least[targets[::-1]] = values[::-1]  # the least value of a node comes first, and is written last
-    return reached, least
+def followed(values: CountedValues, edges: CountedEdges, name: str) -> CountedValues:
+    """Return the values that follow from others along all edges."""
+    low = np.searchsorted(values.nodes, edges.sources, side="left")
+    matches = np.searchsorted(values.nodes, edges.sources, side="right") - low
+    by_edge = np.repeat(np.arange(len(matches)), matches)
+    of_value = np.arange(len(by_edge)) - np.repeat(np.cumsum(matches) - matches - low, matches)
+    before, weights = values.values[of_value], edges.weights[by_edge]
+    sums = before + weights
+    if ((sums < before) != (weights < 0)).any():
+        raise Overflow(f"a value of {name} leaves 64 bits", detail=NEGATIVE_COUNTS)
+    return CountedValues(edges.targets[by_edge], sums, exact(values.counts)[of_value] * exact(edges.counts)[by_edge])
+
+
+def exact(counts: Ints) -> Ints:
+    """Return counts of which products and sums are exact."""
+    if len(counts) and max(int(counts.max()), -int(counts.min())) > MAX_EXACT_COUNT:
+        return counts.astype(object)
+    return counts
+
+
+def consolidated(rows: CountedValues) -> CountedValues:
+    """Return each node and value once, with its count if that is not zero, in ascending order."""
+    order = np.lexsort((rows.values, rows.nodes))
+    nodes, values, counts = rows.nodes[order], rows.values[order], exact(rows.counts[order])
+    first = np.flatnonzero(np.append(True, (nodes[1:] != nodes[:-1]) | (values[1:] != values[:-1]))[: len(nodes)])
+    sums = np.add.reduceat(counts, first) if len(first) else counts
+    there = np.flatnonzero(sums != 0)
+    return CountedValues(nodes[first[there]], values[first[there]], sums[there])
+
+
+def least_present(candidates: CountedValues) -> CountedValues:
+    """Return the least value with a positive count of each node, once."""
+    rows = consolidated(candidates)
+    present = np.flatnonzero(rows.counts > 0)
+    nodes, values = rows.nodes[present], rows.values[present]
+    first = np.flatnonzero(np.append(True, nodes[1:] != nodes[:-1])[: len(nodes)])
+    return CountedValues(nodes[first], values[first], np.ones(len(first), np.int64))

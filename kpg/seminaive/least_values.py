@@ -27,7 +27,7 @@ from kpg.columns.updates import Ints
 from kpg.errors import TooManyRounds
 from kpg.kernels import least_keys as kernels
 from kpg.kernels import neighbour_lists as lists
-from kpg.seminaive.counted_rounds import CountedEdges, counted_rounds
+from kpg.seminaive.counted_rounds import CountedEdges, RoundRules, counted_rounds
 from kpg.seminaive.graph_lists import GraphChange, GraphLists, resized
 
 MAX_VISITS = 1 << 22  # entries that an update visits before it looks at its limits: some ten milliseconds
@@ -47,6 +47,7 @@ class LeastValueSpec:
     weighted: bool = False
     step: int = 0
     both_ways: bool = False  # edges lead from each of their ends to the other
+    rounds: RoundRules = RoundRules()  # of the loop, for negative counts
     own_starts: bool = False  # the start value of a node with an edge is the node itself; edges then lead both ways
 
 
@@ -278,6 +279,8 @@ class LeastValues:
             columns = np.concatenate([columns, np.array(missing, np.int64).T], axis=1)
             if kind == lists.IN and not self.spec.weighted:
                 columns[2] = self.spec.step
+        if kind == lists.IN and self.spec.both_ways:  # an edge from a node to itself counts in both directions
+            columns[3, columns[0] == columns[1]] *= 2
         return CountedEdges(*columns)
 
     # Values that left 64 bits
