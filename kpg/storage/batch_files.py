@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kpg.columns.arrow_arrays import from_numpy
 from kpg.columns.consolidation import consolidate
 from kpg.columns.exact_diffs import from_words, to_words
 from kpg.columns.lane_values import NULL
@@ -54,7 +55,7 @@ def write_updates(
             columns[label] = _text(updates.data[lane], type_.definition.large_arrow, symbols, between_parts)
             texts.append(label)
         else:
-            columns[label] = updates.data[lane]
+            columns[label] = from_numpy(updates.data[lane], pa.int64())
             numbers.append(label)
     diffs, digits = to_words(updates.diffs)
     metadata: dict[str, Any] = {"columns": schema.names, "depth": updates.depth, "width": diffs.shape[0]}
@@ -65,9 +66,11 @@ def write_updates(
             metadata[label] = block[:, 0].tolist()
             continue
         for row in range(block.shape[0]):
-            columns[f"{label} {row}"] = block[row]
+            columns[f"{label} {row}"] = from_numpy(block[row], pa.int64())
             numbers.append(f"{label} {row}")
-    table = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata).encode()})
+    # `pa.table` of a dictionary would import pandas, for which other threads wait.
+    table = pa.Table.from_arrays(list(columns.values()), list(columns))
+    table = table.replace_schema_metadata({METADATA_KEY: json.dumps(metadata).encode()})
     return _write(table, numbers, texts)
 
 

@@ -25,6 +25,7 @@ from kpg.trace.batch import Batch, may_leave_64_bits
 from kpg.trace.batch_table import table_of
 from kpg.trace.locate_batches import locate
 from kpg.trace.merger import merge_updates
+from kpg.trace.unsorted_batch import searchable
 
 EARLIEST = -(1 << 63)  # joining with it changes no coordinate
 SAME_TIME = constant((0,))  # given to all rows of a collection as of one time, so that equal rows consolidate
@@ -116,6 +117,7 @@ def read(batches: Sequence[Batch], at: Time, keys: Ints | None) -> tuple[Ints, I
         for batch in reversed(batches[:-1]):  # newest and smallest first
             rows = merge_updates(_read_batch(batch, at), rows)
     else:
+        batches = [searchable(batch, keys) for batch in batches]
         table, ranges, n = locate(batches, keys)
         rows = _rows_as_of(batches, table, ranges, n, at)
     return rows.data, spread(rows.diffs, len(rows))

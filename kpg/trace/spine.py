@@ -235,6 +235,9 @@ class Spine:
         physical = self.physical
         passed: list[Batch] = []
         while self._pending and self._pending[0].upper.precedes(physical):
+            if self._must_be_sorted(self._pending[0], passed):
+                self._merge_behind_load(physical)
+                break
             if not idle and self._should_wait(self._pending[0]):
                 break
             passed.append(self._pending.popleft())
@@ -246,14 +249,32 @@ class Spine:
         for batch in passed:
             self._merge_into_tail(batch)
 
+    def _must_be_sorted(self, batch: Batch, before: list[Batch]) -> bool:
+        """Return whether a batch is a load that is sorted by another thread before it is merged with older batches."""
+        if not is_unsorted(batch) or self.policy.completes_merges:
+            return False
+        meets_layer = self._layers and self._layers[-1].level <= self.policy.level_of(len(batch))
+        if batch.sorted_elsewhere or before or self._tail is not None or meets_layer:
+            batch.sort_soon()
+            return True
+        return False
+
+    def _merge_behind_load(self, physical: Frontier) -> None:
+        """Merge the batches behind a load that is being sorted, so that they stay few."""
+        load, *later = self._pending
+        passed = [batch for batch in later if batch.upper.precedes(physical) and not is_unsorted(batch)]
+        is_prefix = all(one is other for one, other in zip(passed, later, strict=False))
+        if is_prefix and len(passed) > self.policy.max_pending_batches:
+            merged = merge_tiny(passed)
+            self._log_merge(tuple(passed), merged)
+            self._pending = deque([load, merged, *later[len(passed) :]])
+            self._pending_rows = sum(map(len, self._pending))
+
     def _should_wait(self, batch: Batch) -> bool:
         """Return whether a large batch is better merged with the next insert.
 
-        Its retractions cannot cancel before the since has passed it, so its rows would be read twice. A load
-        that another thread sorts, such as that of a checkpoint, is merged when it is sorted.
+        Its retractions cannot cancel before the since has passed it, so its rows would be read twice.
         """
-        if is_unsorted(batch) and batch.sorted_elsewhere:
-            return True
         if len(self._pending) > 1 or not self.policy.is_worth_computing_since(len(batch), len(self._handles)):
             return False
         if self.policy.completes_merges or self.depth > 1 or not batch.upper:
@@ -379,14 +400,17 @@ class Spine:
     def unsettled(self) -> bool:
         """Whether idle work may follow when the since advances: some batch is not compacted beyond its upper yet."""
         layers = self._layers if self._tail is None else [*self._layers, self._tail]
-        return bool(self._pending) or any(layer.needs_compaction(CLOSED) for layer in layers)
+        return bool(self._pending) or any(
+            layer.needs_compaction(CLOSED) or is_unsorted(layer.batch) for layer in layers
+        )
 
     def _begin_idle_work(self) -> bool:
         """Begin the next merge or compaction and return True, or return False. No merge may be in progress."""
         since, tail, layers = self.since, self._tail, self._layers
         unsorted = next((layer.batch for layer in layers if is_unsorted(layer.batch)), None)
         if unsorted is not None:
-            return not unsorted.sorted_elsewhere and len(unsorted.updates) > 0  # sorts them
+            unsorted.sort_soon()  # later idle work finds it sorted
+            return False
         if tail is not None and tail.needs_compaction(since):
             tail.begin_compaction(since)
             self._tail = tail if len(self._complete(tail)) else None

@@ -2,9 +2,9 @@
 
 A join of a large load with few rows needs no order. A scan finds the rows of the load whose keys may occur among those
 few, and only these are sorted (`rows_with_keys`): a fraction of the cost of sorting all. Every other reader asks for
-`updates`, which sorts and consolidates once. Idle work does it too, and a trace whose events are logged sorts at once,
-so that logged row counts are exact. The first change after a load that needs its order lets the helper thread sort it
-(`sort_soon`); changes of few rows scan the load until that is done.
+`updates`, which sorts and consolidates once. A trace whose events are logged sorts at once, so that logged row counts
+are exact. Idle work, and the first change or look-up after a load that needs its order, let the helper thread sort it
+(`sort_soon`). Changes and look-ups of few rows scan the load until that is done, so no transaction waits for it.
 
 All updates have one time and one diff, so nothing in it cancels. Equal rows count as several until it is sorted.
 """
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.helper_thread import submit
 from kpg.columns.pause_points import aside, can_pause, pause
-from kpg.columns.updates import Ints, Updates
+from kpg.columns.updates import Ints, Updates, constant
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
 
@@ -140,6 +140,16 @@ class UnsortedBatch(Batch):
 def is_unsorted(batch: Batch) -> TypeGuard[UnsortedBatch]:
     """Return whether a batch is a load that has not been sorted."""
     return isinstance(batch, UnsortedBatch) and not batch.is_sorted
+
+
+def searchable(batch: Batch, keys: Ints) -> Batch:
+    """Return a batch to look up keys in. A load that is not sorted yet is scanned for them, and sorted meanwhile."""
+    lanes, m = keys.shape
+    if not (lanes and m and is_unsorted(batch) and batch.is_worth_scanning(m)):
+        return batch
+    batch.sort_soon()
+    wanted = Updates(keys, constant((0,)), constant((1,)))
+    return Batch(batch.rows_with_keys([wanted], lanes), batch.key_lanes, batch.description)
 
 
 def held_updates(batch: Batch) -> list[Updates]:

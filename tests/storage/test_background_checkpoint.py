@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from collections import Counter
 
 import numpy as np
@@ -10,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import kpg
+from kpg.bench.warm_workers import load_share
 from kpg.trace.unsorted_batch import is_unsorted
 from tests.storage.checkpoint_gate import Gate
 from tests.storage.directories import copy_of
@@ -150,6 +154,63 @@ def test_a_load_is_sorted_by_the_checkpoint_and_written_once(tmp_path):
         assert sorted(zip(rows["a"].to_pylist(), rows["b"].to_pylist(), strict=True)) == sorted(
             zip(keys.tolist(), values.tolist(), strict=True)
         )
+
+
+def test_a_checkpoint_imports_no_pandas(tmp_path):
+    """The import would hold the interpreter's lock for most of a second, while transactions wait."""
+    code = """
+import sys, kpg
+with kpg.open(sys.argv[1]) as db:
+    rows = db.input("rows", n=int, text=str)
+    rows.insert([(n, str(n)) for n in range(10)])
+    db.advance()
+    rows.remove([(3, "3")])
+    db.advance()
+    db.checkpoint()
+    print("pandas" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "db")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+    with kpg.open(tmp_path / "db") as db:
+        assert len(db.input("rows", n=int, text=str).output().rows()) == 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("way", ["insert", "upsert"])
+def test_no_transaction_waits_for_the_sort_of_a_load_or_for_its_checkpoint(tmp_path, workers, way):
+    """A helper thread or the checkpoint sorts a load; in place that would take more than half a second.
+
+    Slowest transactions, each the least of two runs, since a busy machine must not fail the test.
+    """
+    undisturbed = min(slowest_transaction(tmp_path / f"alone {run}", workers, way, 1) for run in range(2))
+    rows = 3_000_000 * workers
+    disturbed = min(slowest_transaction(tmp_path / f"beside {run}", workers, way, rows) for run in range(2))
+    assert disturbed < undisturbed + 0.4
+
+
+def slowest_transaction(directory, workers, way, rows):
+    """Load rows, which begins a checkpoint; return the seconds of the slowest transaction of one row after that."""
+    generator = np.random.default_rng(3)
+    load = {name: generator.integers(0, 1 << 40, rows) for name in ("a", "b")}
+    options = {} if workers == 1 else {"workers": workers}
+    took = []
+    with kpg.open(directory, checkpoint_bytes=1 << 20, **options) as db:
+        db.input("warming", k=int).insert_made(load_share)  # loading kernels takes a new worker some seconds
+        relation = db.input("rows", a=int, b=int, key="a" if way == "upsert" else None)
+        change = getattr(relation, way)
+        change([(1, 1)])
+        db.advance()
+        relation.insert(load)
+        db.advance()
+        for n in range(30):
+            began = time.perf_counter()
+            change([(n, 2)])
+            db.advance()
+            took.append(time.perf_counter() - began)
+    return max(took)
 
 
 def test_a_checkpoint_of_a_db_in_the_background_lets_other_calls_run(tmp_path):

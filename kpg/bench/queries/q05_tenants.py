@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-import kpg
+from kpg.api.contracts import Database
 from kpg.bench.device_clients import CLIENTS_PER_EPOCH, EPOCHS, UPDATES, DeviceService
 from kpg.bench.experiment import Limit, at_most, engine_experiment
 from kpg.bench.measure import percentile_ms, wall_stopwatch
 from kpg.bench.run import Run
+from kpg.bench.warm_workers import warm_database
 
 STRATEGIES = {"multi-tenant": "tenants", "shared trunk": "answers", "shared nothing": "nothing"}
 SEED = 5
@@ -48,7 +49,7 @@ def measure(
     epochs = max(3, run.size(EPOCHS))
     delivered, closed, began = wall_stopwatch(name), wall_stopwatch(), perf_counter()
     interest_seconds: list[float] = []
-    with kpg.open() if workers == 1 else kpg.open(workers=workers) as db:
+    with warm_database(workers) as db:
         devices = DeviceService(db, sharing, SEED, place_names=True)
         clients = devices.clients
         for epoch in range(epochs):
@@ -81,7 +82,7 @@ def measure(
     return delivered.p99_ms
 
 
-def descriptions(db: kpg.Database) -> list[dict[str, Any]]:
+def descriptions(db: Database) -> list[dict[str, Any]]:
     """Return the description of each worker."""
     described = db.describe()
     return list(described.get("workers", [described]))
