@@ -39,6 +39,7 @@ from kpg.api.symbol_usage import symbols_in_use
 from kpg.api.times import show_frontier
 from kpg.api.transactions import TransactionRequest, as_origin, perform
 from kpg.api.usage_guard import UsageGuard
+from kpg.columns.schema import Schema
 from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
@@ -311,6 +312,13 @@ class EmbeddedDatabase(CompletingDatabase):
         dataflow = self.worker.install(name, build, logged)
         dataflow.first_epoch = self.epoch - 1
         return dataflow
+
+    def log_input(self, name: str, schema: Schema) -> EmbeddedInput:
+        """Create an input that only the db writes, with events of its engine: neither logged nor kept on disk."""
+        source = EmbeddedInput(self, name, schema, None, on_disk=False)
+        source.is_log = True
+        self.inputs[name] = source
+        return source
 
     def limit_queries(self, limits: QueryLimits) -> UsageGuard:
         self.admission = UsageGuard(self, limits)

@@ -64,10 +64,12 @@ from kpg.cluster.rank_commands.time_commands import ServeCommand, SettleCommand
 from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
 from kpg.cluster.sent_rows import SentRows
+from kpg.columns.schema import Schema
 from kpg.columns.schema_forms import schema_of
 from kpg.columns.symbols import Symbols
 from kpg.config import Config
 from kpg.errors import Closed, KpgError, Unavailable, UndefinedName, WorkerLost
+from kpg.events import Recorder
 from kpg.plan.plan_values import write_schema
 from kpg.storage.named_readers import NamedReader
 from kpg.storage.record import Origin
@@ -115,6 +117,7 @@ class ClusterDatabase(CompletingDatabase):
         self.failed: set[ClusterOutput] = set()  # outputs that have ended, before those that wait for that know it
         self.transactions = ClusterTransactions(self)
         self.checkpoints = None if directory is None else ClusterCheckpoints(self, directory.checkpoint_bytes)
+        self.recorder: Recorder | None = None  # turns events of the workers into relations, if a log is open
         self._closed = False
         try:
             if directory is not None:
@@ -240,6 +243,8 @@ class ClusterDatabase(CompletingDatabase):
         """Insert the rows that belong to the open time, which is about to be closed."""
         for insert in tuple(self.closing):
             insert()
+        if self.recorder is not None:
+            self.recorder.publish()
 
     def publish(self, command: PublishCommand, rows: int, origins: tuple[Origin, ...] = ()) -> int:
         """Make staged rows one transaction and return its epoch; `rows` is their number. Does not retry."""
@@ -395,6 +400,14 @@ class ClusterDatabase(CompletingDatabase):
         self.inputs[name] = source
         return source
 
+    def log_input(self, name: str, schema: Schema) -> ClusterInput:
+        """Create an input that only the db writes, with events of its workers: neither logged nor kept on disk."""
+        source = ClusterInput(self, name, schema, None)
+        self.ask(CreateInputCommand(name, write_schema(schema), None, keep_on_disk=False, is_log=True))
+        source.is_log = True
+        self.inputs[name] = source
+        return source
+
     def forget_input(self, name: str) -> None:
         """Drop everything about an input that the workers have dropped."""
         self.pending.forget(name)
@@ -465,7 +478,7 @@ class ClusterDatabase(CompletingDatabase):
     def close(self) -> None:
         """End all workers; may be repeated."""
         if not self._closed:
-            self._closed = True
+            self._closed, self.recorder = True, None
             self.coordinator.close()
             self.completion.alarm.close()
             if self.directory is not None:

@@ -77,6 +77,7 @@ ATTRIBUTES: dict[str, LogAttribute] = {
 }
 
 SINGLE_STEP_ATTRIBUTES = (STEP_OPERATOR, STEP_START, STEP_ELAPSED)
+SINGLE_STEPS = frozenset(SINGLE_STEP_ATTRIBUTES)
 
 
 def resolve_attributes(names: Iterable[str] | None) -> tuple[str, ...]:

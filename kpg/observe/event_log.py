@@ -15,16 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
+from typing import Protocol
 
-from kpg.api.contracts import Database
+from kpg.api.contracts import Database, Input
 from kpg.api.embedded_database import EmbeddedDatabase
-from kpg.api.embedded_input import EmbeddedInput
 from kpg.dataflow.worker import event_logging
 from kpg.errors import Closed, InUse, Unavailable
+from kpg.events import Recorder
 from kpg.observe import attributes as event_log
 from kpg.observe.event_recorder import EventRecorder
-from kpg.observe.figures import Figures
-from kpg.observe.ranking import DataflowFigures, OperatorFigures, dataflows_of, format_operators, operators_of
+from kpg.observe.ranking import DataflowFigures, OperatorFigures, dataflows_of, format_operators
+from kpg.observe.worker_log import WorkersDatabase, WorkersRecorder, call
+
+
+class LoggedDatabase(Protocol):
+    """A db, as its log sees it."""
+
+    recorder: Recorder | None
+
+    def check(self) -> None:
+        """Raise if the db is closed."""
 
 
 class EventLog:
@@ -33,17 +43,11 @@ class EventLog:
     def __init__(self, db: Database, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> None:
         names = event_log.resolve_attributes(attributes)
         db.check()
-        if not isinstance(db, EmbeddedDatabase) or not db.is_single_worker:
-            raise Unavailable(
-                "an event log needs a db in this process", hint="Use kpg.observe.worker_figures.WorkersLog."
-            )
-        self.db = db
-        existing = db.recorder
-        self._recorder = existing if isinstance(existing, EventRecorder) else EventRecorder(db)
+        self.db, self._recorder = recorder_of(db)
         self._recorder.users += 1
         self._recorder.every = every
         self._closed = False
-        self.inputs: dict[str, EmbeddedInput] = {}
+        self.inputs: dict[str, Input] = {}
         try:
             for name in names:
                 source = self._recorder.source(name)
@@ -58,7 +62,7 @@ class EventLog:
         """The entity and value types of each attribute, for `parse_query`."""
         return {name: (int, event_log.ATTRIBUTES[name].value) for name in self.inputs}
 
-    def __getitem__(self, name: str) -> EmbeddedInput:
+    def __getitem__(self, name: str) -> Input:
         """Return the relation of an attribute."""
         (name,) = event_log.resolve_attributes([name])
         return self.inputs[name]
@@ -66,8 +70,11 @@ class EventLog:
     # Summaries
 
     def operators(self) -> list[OperatorFigures]:
-        """Return all installed operators, the most expensive first."""
-        return operators_of(self._figures())
+        """Return all installed operators of all workers, the most expensive first."""
+        if self._closed:
+            raise Closed("the log is closed")
+        self.db.check()
+        return self._recorder.operators()
 
     def dataflows(self) -> list[DataflowFigures]:
         """Return all installed dataflows, the most expensive first."""
@@ -76,13 +83,6 @@ class EventLog:
     def top(self, most: int = 10) -> str:
         """Return the `most` most expensive operators as a text table."""
         return format_operators(self.operators(), most)
-
-    def _figures(self) -> Figures:
-        if self._closed:
-            raise Closed("the log is closed")
-        self.db.check()
-        self._recorder.collect()
-        return self._recorder.figures
 
     # End
 
@@ -113,11 +113,28 @@ class EventLog:
             self.close()
 
 
+def recorder_of(db: Database) -> tuple[LoggedDatabase, EventRecorder | WorkersRecorder]:
+    """Return a db with its recorder, which the first log creates."""
+    if isinstance(db, EmbeddedDatabase) and db.is_single_worker:
+        return db, db.recorder if isinstance(db.recorder, EventRecorder) else EventRecorder(db)
+    if isinstance(db, WorkersDatabase) and isinstance(db, Database):
+        return db, db.recorder if isinstance(db.recorder, WorkersRecorder) else WorkersRecorder(db)
+    raise Unavailable(
+        "an event log belongs to the thread of its db", hint="Create it there: db.run(kpg.observe.event_log.EventLog)."
+    )
+
+
 @contextmanager
 def unlogged(db: Database) -> Iterator[None]:
-    """Exclude dataflows installed in this block from the event log. Inputs and their indexes are always logged.
-
-    A db on several workers has no event log.
-    """
-    with event_logging(db.worker, False) if isinstance(db, EmbeddedDatabase) else nullcontext():
+    """Exclude dataflows installed in this block from the event log. Inputs and their indexes are always logged."""
+    if isinstance(db, EmbeddedDatabase):
+        with event_logging(db.worker, False):
+            yield
+    elif isinstance(db, WorkersDatabase) and db.recorder is not None:
+        call(db, "set_logging", on=False)
+        try:
+            yield
+        finally:
+            call(db, "set_logging", on=True)
+    else:
         yield

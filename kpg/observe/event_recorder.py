@@ -12,69 +12,16 @@ Cost: events are always counted; rows are written only for requested attributes,
 from __future__ import annotations
 
 from time import monotonic, perf_counter_ns
-from typing import Any
-
-import numpy as np
 
 from kpg.api.embedded_database import EmbeddedDatabase
-from kpg.api.embedded_input import EmbeddedInput
-from kpg.columns.schema import Schema
-from kpg.columns.table_rows import encode
-from kpg.columns.updates import Ints, Updates, constant
-from kpg.errors import InUse
 from kpg.events import Events
 from kpg.observe import attributes as event_log
+from kpg.observe.attribute_relations import AttributeRelation, publish_steps
 from kpg.observe.figures import Figures
+from kpg.observe.ranking import OperatorFigures, operators_of
 
 MAX_BUFFERED_NUMBERS = 100_000  # integers in the event buffer above which events are summed up before a write is due
 MAX_SINGLE_STEPS = 1_000_000  # steps published at one time; older ones are discarded
-
-
-class AttributeRelation:
-    """The relation of one attribute, and the values written into it."""
-
-    def __init__(self, db: EmbeddedDatabase, name: str) -> None:
-        if name in db.inputs:
-            raise InUse(
-                f"an input is already called {name!r}", hint="Drop it: the log needs this name for its attribute."
-            )
-        self.input = EmbeddedInput(
-            db, name, Schema.of({"e": int, "v": event_log.ATTRIBUTES[name].value}), None, on_disk=False
-        )
-        self.input.is_log = True
-        self.input.keep_by("e")
-        db.inputs[name] = self.input
-        self.users = 0
-        self.written: dict[int, Any] = {}
-        self._single = np.empty((2, 0), np.int64)
-
-    def write(self, values: dict[int, Any], touched: set[int]) -> None:
-        """Replace the values that have changed."""
-        old, new = [], []
-        for entity in touched:
-            before, after = self.written.get(entity), values.get(entity)
-            if before != after:
-                if before is not None:
-                    old.append((entity, before))
-                    del self.written[entity]
-                if after is not None:
-                    new.append((entity, after))
-                    self.written[entity] = after
-        self._insert(self._encoded(old), -1)
-        self._insert(self._encoded(new), 1)
-
-    def replace(self, data: Ints) -> None:
-        """Replace all rows by integer columns."""
-        self._insert(self._single, -1)
-        self._insert(data, 1)
-        self._single = data
-
-    def _encoded(self, rows: list[tuple[int, Any]]) -> Ints:
-        return encode(self.input.schema, rows, self.input.db.symbols)
-
-    def _insert(self, data: Ints, diff: int) -> None:
-        time = self.input.db.time.elements[0]
-        self.input.take_lanes(Updates(data, constant(time), constant((diff,))))
 
 
 class EventRecorder:
@@ -85,6 +32,7 @@ class EventRecorder:
         self.sources: dict[str, AttributeRelation] = {}
         self.users = 0
         self.every = 0.0
+        self.keeps_steps = False  # whether single steps are taken by `take_steps`
         self._events = Events()
         self.figures = Figures(db.worker.index, db.config.coordinates)
         self._began = perf_counter_ns()
@@ -104,11 +52,7 @@ class EventRecorder:
     def collect(self) -> None:
         """Add the buffered events to the figures."""
         events = self._events.take()
-        if (
-            event_log.STEP_OPERATOR in self.sources
-            or event_log.STEP_START in self.sources
-            or event_log.STEP_ELAPSED in self.sources
-        ):
+        if self.keeps_steps or not self.sources.keys().isdisjoint(event_log.SINGLE_STEP_ATTRIBUTES):
             self._steps = (self._steps + events.steps)[-3 * MAX_SINGLE_STEPS :]
         self.figures.take(events)
 
@@ -127,18 +71,7 @@ class EventRecorder:
             self._publish_steps()
 
     def _publish_steps(self) -> None:
-        steps = np.array(self._steps, np.int64).reshape(-1, 3).T
-        numbers = np.arange(self._next_step, self._next_step + steps.shape[1])
-        self._next_step += steps.shape[1]
-        self._steps = []
-        columns = {
-            event_log.STEP_OPERATOR: steps[0],
-            event_log.STEP_START: steps[1] - self._began,
-            event_log.STEP_ELAPSED: steps[2],
-        }
-        for name, column in columns.items():
-            if name in self.sources:
-                self.sources[name].replace(np.ascontiguousarray([numbers, column]))
+        self._next_step = publish_steps(self.sources, self.take_steps(), self._next_step)
 
     def spent(self, dataflow: int) -> tuple[float, int]:
         """Return the seconds and steps of a dataflow since the log began."""
@@ -146,6 +79,17 @@ class EventRecorder:
         spent, steps = self.figures.of(event_log.SPENT), self.figures.of(event_log.STEPS)
         inside = self.figures.inside(dataflow)
         return sum(spent.get(entity, 0) for entity in inside) / 1e9, sum(steps.get(entity, 0) for entity in inside)
+
+    def take_steps(self) -> list[int]:
+        """Remove and return the single steps since the last call: operator, start since the log began, duration."""
+        steps, self._steps = self._steps, []
+        steps[1::3] = [start - self._began for start in steps[1::3]]
+        return steps
+
+    def operators(self) -> list[OperatorFigures]:
+        """Return all installed operators, the most expensive first."""
+        self.collect()
+        return operators_of(self.figures)
 
     def close(self) -> None:
         """Stop receiving events."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kpg.api.explain_dataflow import align_rows, size
-from kpg.events import PART_BITS
+from kpg.events import DATAFLOW_BITS, PART_BITS
 from kpg.observe import attributes as event_log
 from kpg.observe.figures import Figures
 
@@ -27,9 +27,14 @@ class OperatorFigures(NamedTuple):
     rows: int
     nbytes: int
 
+    @property
+    def worker(self) -> int:
+        """The number of the worker that runs it."""
+        return self.entity >> PART_BITS >> DATAFLOW_BITS
+
 
 class DataflowFigures(NamedTuple):
-    """The sums over the operators of a dataflow."""
+    """The sums over the operators of a dataflow on one worker."""
 
     entity: int
     name: str

@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
-from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.observe import attributes
 from kpg.observe.attributes import ATTRIBUTES, BYTES, NAME, SCOPE, SHUTDOWN, SIZE
 from kpg.observe.event_log import EventLog, unlogged
@@ -424,11 +423,6 @@ def test_buffered_events_are_bounded_while_no_write_is_due(monkeypatch):
         assert sum(operator.steps for operator in log.operators()) >= 50
 
 
-def test_a_log_of_several_workers_is_refused():
-    class Cluster(EmbeddedDatabase):
-        is_single_worker = False
-
-    from kpg.config import Config
-
-    with Cluster(Config()) as db, pytest.raises(kpg.Unavailable, match="in this process"):
+def test_a_db_in_the_background_is_logged_on_its_own_thread_only():
+    with kpg.open(background=True) as db, pytest.raises(kpg.Unavailable, match="thread of its db"):
         EventLog(db)

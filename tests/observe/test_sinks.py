@@ -8,9 +8,7 @@ import pytest
 import kpg
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.observe.drain import drain
-from kpg.observe.metrics import snapshot
 from kpg.observe.sinks import FileSink, LatencySink, open_sink
-from kpg.observe.worker_figures import WorkersLog
 
 
 class Heard:
@@ -238,23 +236,3 @@ def test_a_sink_follows_the_frontier_of_all_workers(tmp_path):
         objects = [json.loads(line) for line in lines(path)]
         assert sorted(item["row"]["k"] for item in objects if "row" in item) == list(range(10))
         assert [item for item in objects if "row" not in item] == [{"upto": 1}, {"complete": True}]
-
-
-def test_each_worker_reports_its_operators():
-    """A13.2, A1.17: sizes and time on two workers, and in the figures for a monitor."""
-    with kpg.open(workers=2) as db:
-        keys = db.input("keys", k=int)
-        keys.arrange("k")
-        with WorkersLog(db) as log:
-            keys.insert([(k,) for k in range(100)])
-            db.advance()
-            rows = {
-                worker: operator.rows for worker, operator in log.operators() if operator.name == "arrange keys by k"
-            }
-            assert sorted(rows) == [0, 1] and sum(rows.values()) == 100 and min(rows.values()) > 10
-            assert log.operators()[0][1].seconds > 0
-            seconds = [metric for metric in snapshot(db) if metric.name == "kpg_dataflow_seconds_total"]
-            assert {dict(metric.labels)["worker"] for metric in seconds} == {"0", "1"}
-        assert not [metric for metric in snapshot(db) if metric.name == "kpg_dataflow_seconds_total"]
-    with kpg.open() as alone, pytest.raises(kpg.Unavailable):
-        WorkersLog(alone)

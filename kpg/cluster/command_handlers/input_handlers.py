@@ -33,7 +33,8 @@ def create_input(rank: RankGeneration, command: CreateInputCommand, blocks: Bloc
     note = TEMPORARY_PREFIX + command.name
     if not command.keep_on_disk and note not in rank.db.declarations:
         rank.db.declare(note, True)
-    rank.db.input(command.name, read_schema(command.schema), key=command.key, keep=command.keep)
+    source = rank.db.input(command.name, read_schema(command.schema), key=command.key, keep=command.keep)
+    source.is_log = command.is_log
 
 
 @HANDLERS.handles(InsertCommand)

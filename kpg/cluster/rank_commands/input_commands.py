@@ -18,6 +18,7 @@ class CreateInputCommand(StructuralCommand):
     key: tuple[str, ...] | None
     keep: bool = True  # False: a stream, whose rows are not kept
     keep_on_disk: bool = True  # False: it is dropped when the db is opened again
+    is_log: bool = False  # whether the db itself writes it, with events of the workers
 
 
 @message("insert", COMMANDS)
