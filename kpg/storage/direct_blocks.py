@@ -1,10 +1,10 @@
-"""Append to a file past the page cache, in one request to the kernel that returns before the bytes are on disk.
+"""Append to a file past the page cache: the disk starts to write at once, and the caller does not wait for it.
 
-    blocks.begin(data, offset); ...; request.wait()       then the data are on disk at this offset
+    blocks.begin(data, offset); ...; blocks.wait()       then the disk has the data; forcing the file makes them durable
 
 The file is written in whole blocks, so each write repeats the beginning of the block in which the last one ended. The
-caller must have space for whole blocks in the file already: then a write changes no metadata, and forcing it is one
-operation of the disk. Bytes behind the data, up to the end of the block, become zeros.
+caller must have space for whole blocks in the file already, so that a write changes no metadata. Bytes behind the data,
+up to the end of the block, become zeros.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import ctypes
 import mmap
 import os
 
-from kpg.storage.kernel_request import KernelRequest
+from kpg.storage.kernel_write import KernelWrite
 
 BLOCK_BYTES = 4096  # a multiple of the sectors of all usual disks
 MAX_DATA_BYTES = 15 * BLOCK_BYTES  # larger data are written through the page cache: copying them would cost more
@@ -27,13 +27,13 @@ def block_end(offset: int) -> int:
 class DirectBlocks:
     """The end of one file, in memory that the kernel can write to disk."""
 
-    def __init__(self, path: str, request: KernelRequest) -> None:
+    def __init__(self, path: str, write: KernelWrite) -> None:
         """Open a file of at least one block; raise OSError if it cannot be written past the page cache."""
-        self._request = request
+        self._write = write
         self._memory = mmap.mmap(-1, MAX_DATA_BYTES + BLOCK_BYTES)  # aligned as the kernel requires
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._start = self._end = 0  # the offsets in the file of the memory, and of the end of its data
-        self.fd = os.open(path, os.O_RDWR | os.O_DIRECT | os.O_DSYNC | os.O_CLOEXEC)
+        self.fd = os.open(path, os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC)
         try:
             self._check()
         except OSError:
@@ -43,13 +43,13 @@ class DirectBlocks:
     def _check(self) -> None:
         """Write the first block again, as it is: the filesystem may refuse."""
         os.preadv(self.fd, [memoryview(self._memory)[:BLOCK_BYTES]], 0)
-        self._request.begin_write(self.fd, self._address, BLOCK_BYTES, 0)
-        self._request.wait()
+        self._write.begin(self.fd, self._address, BLOCK_BYTES, 0)
+        self._write.wait()
         self._start = self._end = -1  # the block at the end of the file is read before the first write
 
     def begin(self, data: bytes, offset: int) -> None:
         """Start to write at an offset. The data have at most MAX_DATA_BYTES."""
-        self._request.wait()  # an interrupted caller may have left a write of this memory under way
+        self._write.wait()  # an interrupted caller may have left a write of this memory under way
         if offset != self._end:
             self._load(offset)
         elif offset - self._start >= BLOCK_BYTES:
@@ -57,7 +57,7 @@ class DirectBlocks:
         position = offset - self._start
         self._memory[position : position + len(data)] = data
         self._end = offset + len(data)
-        self._request.begin_write(self.fd, self._address, block_end(self._end) - self._start, self._start)
+        self._write.begin(self.fd, self._address, block_end(self._end) - self._start, self._start)
 
     def _load(self, offset: int) -> None:
         """Read the block in which an offset lies: other writers of this process were here."""
@@ -75,6 +75,10 @@ class DirectBlocks:
         self._memory[:used] = kept.ljust(used, b"\0")
         self._start = start
 
+    def wait(self) -> None:
+        """Wait until the disk has the data, perhaps in its own cache."""
+        self._write.wait()
+
     def close(self) -> None:
-        """Close the file. The request must be done."""
+        """Close the file. No write may be under way."""
         os.close(self.fd)

@@ -1,65 +1,27 @@
-"""Force a file to disk in the background, while the caller does other work.
+"""Force a file to disk; before that, let the disk start while the caller does other work.
 
-    flush = make_flush(); flush.begin(fd); ...; flush.wait()      then the bytes written before `begin` are on disk
+    start_writing(fd, start, size); ...; force(fd)      then everything written to the file before is on disk
 
-On Linux the kernel forces the file by itself (kpg.storage.kernel_request); a Python thread would wait for the
-interpreter lock longer than for the disk. On other systems `wait` forces the file. `wait` raises the errors. Each
-object runs at most one flush at a time.
+`start_writing` is only a hint (`sync_file_range`, where the system has it): it neither waits for the disk nor needs a
+thread. `force` alone guarantees, and raises the errors.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
-from typing import Protocol
+import sys
+from functools import cache
+from typing import Any
 
-from kpg.storage.kernel_request import KernelRequest, open_request
-
-
-class Flush(Protocol):
-    """Forces one file at a time to disk."""
-
-    def begin(self, fd: int) -> None:
-        """Start to force a file."""
-        ...
-
-    def wait(self) -> None:
-        """Wait until the file is on disk; return immediately if none was begun."""
-        ...
+_SYNC_FILE_RANGE_WRITE = 2  # flag: start to write the dirty pages of the range, without waiting for them
 
 
-class BlockingFlush:
-    """Forces the file in `wait`."""
-
-    def __init__(self) -> None:
-        self._fd = -1
-
-    def begin(self, fd: int) -> None:
-        """Remember the file."""
-        self._fd = fd
-
-    def wait(self) -> None:
-        """Force the file."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            force(fd)
-
-
-class KernelFlush:
-    """Lets the kernel force the file while the caller works."""
-
-    def __init__(self, request: KernelRequest) -> None:
-        self.request = request
-
-    def begin(self, fd: int) -> None:
-        """Start to force a file; force it now if the kernel, one before 4.18, has no such request."""
-        try:
-            self.request.begin_force(fd)
-        except OSError:
-            force(fd)
-
-    def wait(self) -> None:
-        """Wait until the file is on disk."""
-        self.request.wait()
+def start_writing(fd: int, start: int, size: int) -> None:
+    """Let the disk start to write some bytes of a file."""
+    sync_file_range = find_sync_file_range()
+    if sync_file_range is not None:
+        sync_file_range(fd, start, size, _SYNC_FILE_RANGE_WRITE)  # `force` reports the errors
 
 
 def force(fd: int) -> None:
@@ -70,7 +32,12 @@ def force(fd: int) -> None:
         os.fsync(fd)
 
 
-def make_flush() -> Flush:
-    """Return the best flush of this system."""
-    request = open_request()
-    return BlockingFlush() if request is None else KernelFlush(request)
+@cache
+def find_sync_file_range() -> Any:
+    """Return the C library's `sync_file_range`, None where there is none."""
+    if sys.platform != "linux":
+        return None
+    function = getattr(ctypes.CDLL(None), "sync_file_range", None)
+    if function is not None:
+        function.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return function

@@ -12,7 +12,8 @@ from contextlib import suppress
 from kpg.errors import Unavailable
 from kpg.storage.direct_blocks import MAX_DATA_BYTES, DirectBlocks, block_end
 from kpg.storage.file_store import Bytes, unavailable_on_error
-from kpg.storage.flush import Flush, KernelFlush, force, make_flush
+from kpg.storage.flush import force, start_writing
+from kpg.storage.kernel_write import open_kernel_write
 from kpg.storage.lock import Lock
 
 CLUSTER_NOTE = "cluster.json"  # the file that marks the directory of several workers; a name on disk
@@ -156,7 +157,7 @@ class LocalSegment:
     def __init__(self, path: str, head: bytes) -> None:
         self.path = path
         self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-        self._flush: Flush = make_flush()
+        self._must_force = False  # whether `wait_flush` has something to wait for
         self.broken = False
         self.end = self._reserved = 0  # bytes used, and bytes the file has
         try:
@@ -170,10 +171,11 @@ class LocalSegment:
         self._blocks = self._open_blocks()
 
     def _open_blocks(self) -> DirectBlocks | None:
-        if not isinstance(self._flush, KernelFlush):
+        write = open_kernel_write()
+        if write is None:
             return None
         try:
-            return DirectBlocks(self.path, self._flush.request)
+            return DirectBlocks(self.path, write)
         except OSError:  # the filesystem has no such writes
             return None
 
@@ -202,6 +204,7 @@ class LocalSegment:
             self._reserve(size)
             self._blocks.begin(b"".join(frame), self.end)
         self.end += size
+        self._must_force = True
 
     def _require_intact(self) -> None:
         if self.broken:
@@ -232,13 +235,21 @@ class LocalSegment:
     def begin_flush(self) -> None:
         """Start to force the appended frames to disk, without waiting."""
         with unavailable_on_error(f"cannot force {self.path} to disk", undo=self._mark_broken):
-            self._flush.begin(self._fd)
+            start_writing(self._fd, self.forced, self.end - self.forced)
+        self._must_force = True
 
     def wait_flush(self) -> None:
         """Wait until the frames appended before `begin_flush`, or by `begin_append`, are on disk."""
         with unavailable_on_error(f"cannot force {self.path} to disk", undo=self._mark_broken):
-            self._flush.wait()
+            self._wait_and_force()
         self.forced = self.end
+
+    def _wait_and_force(self) -> None:
+        if self._blocks is not None:
+            self._blocks.wait()
+        must_force, self._must_force = self._must_force, False
+        if must_force:
+            force(self._fd)
 
     def _mark_broken(self) -> None:
         """Refuse further frames: the system may have dropped unwritten bytes, and a retry would not show that."""
@@ -248,7 +259,7 @@ class LocalSegment:
         """Close the file."""
         if self._fd >= 0:
             with suppress(OSError):
-                self._flush.wait()
+                self._wait_and_force()
             if self._blocks is not None:
                 self._blocks.close()
             os.close(self._fd)

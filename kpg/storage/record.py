@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from kpg.columns.lane_values import NULL
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates
+from kpg.columns.value_class import value_class
 from kpg.storage.batch_files import layout_of
 
 TRANSACTION, NOTE = b"T", b"N"  # the first byte of a record
@@ -39,7 +39,7 @@ class Origin(NamedTuple):
     batch: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Transaction:
     """Changes by relation id, lanes in the order of the schemas' columns; complete up to `upper`."""
 

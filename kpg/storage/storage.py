@@ -17,12 +17,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
+from kpg.columns.value_class import value_class
 from kpg.errors import Closed, SchemaMismatch, StorageError, Unavailable, UndefinedName
 from kpg.storage.checkpoint import Checkpoint, CheckpointWriter, RelationContent, older_manifest
 from kpg.storage.directory import Directory
@@ -35,7 +36,7 @@ from kpg.storage.recovery import Recovered, RecoveredRelation
 from kpg.storage.transaction_log import SEGMENT_BYTES, CommitGroup, Durability, TransactionLog
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UnsyncedTransaction:
     """A transaction on its way to disk."""
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kpg.storage import local_files
 from kpg.storage.direct_blocks import BLOCK_BYTES, MAX_DATA_BYTES, DirectBlocks, block_end
-from kpg.storage.kernel_request import open_request
+from kpg.storage.kernel_write import open_kernel_write
 from kpg.storage.local_files import RESERVED_BYTES, LocalSegment
 
 HEAD = b"head of 24 bytes, filled"
@@ -62,25 +62,25 @@ def test_a_segment_holds_all_frames_in_order_and_then_zeros(steps):
 @needs_direct
 def test_a_second_write_waits_for_the_first(tmp_path):
     (tmp_path / "f").write_bytes(bytes(4 * BLOCK_BYTES))
-    blocks = DirectBlocks(str(tmp_path / "f"), open_request())
+    blocks = DirectBlocks(str(tmp_path / "f"), open_kernel_write())
     blocks.begin(b"a" * 5000, 10)
     blocks.begin(b"b" * 5000, 5010)  # the caller of the first was interrupted before it waited
-    blocks._request.wait()
+    blocks.wait()
     assert (tmp_path / "f").read_bytes() == (bytes(10) + b"a" * 5000 + b"b" * 5000).ljust(4 * BLOCK_BYTES, b"\0")
     blocks.close()
 
 
-@pytest.mark.skipif(open_request() is None, reason="only Linux writes past the page cache")
+@pytest.mark.skipif(open_kernel_write() is None, reason="only Linux writes past the page cache")
 def test_a_file_that_cannot_be_written_past_the_page_cache_is_refused(tmp_path):
     read, write = os.pipe()
     with pytest.raises(OSError):
-        DirectBlocks(f"/proc/self/fd/{read}", open_request())
+        DirectBlocks(f"/proc/self/fd/{read}", open_kernel_write())
     os.close(read)
     os.close(write)
 
 
 def test_a_segment_without_direct_blocks_holds_all_frames(tmp_path, monkeypatch):
-    def refuse(path, request):
+    def refuse(path, write):
         raise OSError(22, "Invalid argument")
 
     monkeypatch.setattr(local_files, "DirectBlocks", refuse)

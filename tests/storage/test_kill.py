@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import kpg
-from kpg.storage.kernel_request import open_request
+from kpg.storage.kernel_write import open_kernel_write
 from tests.storage import killed
 
 ROOT = Path(__file__).parent.parent.parent
@@ -22,13 +22,14 @@ CALLS = {
     "frame": (1, 2, 3, 9, 30),
     "pwrite": (1, 2, 3),
     "fsync": (1, 2, 4, 7, 11),
+    "fdatasync": (1, 2, 5, 20),
     "rename": (1, 2, 3),
     "unlink": (1, 2),
 }
 POINTS = [
     (name, call, moment)
     for name, calls in CALLS.items()
-    if name != "frame" or open_request() is not None
+    if name != "frame" or open_kernel_write() is not None
     for call in calls
     for moment in (("before", "amid", "after") if name in ("frame", "pwrite") else ("before", "after"))
 ]

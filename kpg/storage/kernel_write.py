@@ -1,11 +1,10 @@
-"""One asynchronous request to the Linux kernel at a time: force a file, or write blocks past the page cache.
+"""Write blocks of memory to a file past the page cache, while the caller does other work.
 
-    request.begin_force(fd); ...; request.wait()                            then the bytes written before are on disk
-    request.begin_write(fd, address, size, offset); ...; request.wait()     then these blocks are on disk
+    write = open_kernel_write(); write.begin(fd, address, size, offset); ...; write.wait()      then the disk has them
 
-This is the kernel's own interface for asynchronous I/O (`io_submit`), called through ctypes. The kernel does the work
-without a thread of this process, so no thread has to wake up and nothing waits for the interpreter lock. `wait` raises
-the errors. The memory at `address` must stay unchanged until `wait` has returned.
+This is the kernel's own interface for asynchronous I/O (`io_submit`), called through ctypes: no thread of this process
+has to wake up, and nothing waits for the interpreter lock. `wait` raises the errors. What the disk has may still be in
+the disk's own cache; forcing the file empties that. The memory must not change until `wait` has returned.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from typing import Any, Final
 
 # The numbers of io_setup, io_destroy, io_getevents and io_submit, by processor.
 _CALL_NUMBERS: Final = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
-_WRITE, _FORCE_DATA = 1, 3  # operations: IOCB_CMD_PWRITE and IOCB_CMD_FDSYNC
+_WRITE = 1  # operation: IOCB_CMD_PWRITE
 _BLOCK = struct.Struct("<QIiHhIQQqQII")  # struct iocb: operation is field 3, then priority, file, address, size, offset
 _EVENT = struct.Struct("<QQqq")  # struct io_event: field 2 is the number of bytes done, or an error number below 0
 
 
-class KernelRequest:
-    """A context of asynchronous I/O with room for one request."""
+class KernelWrite:
+    """A context of asynchronous I/O with room for one write."""
 
     def __init__(self, libc: Any, calls: tuple[int, int, int, int]) -> None:
         self._libc = libc
@@ -35,7 +34,7 @@ class KernelRequest:
         self._block = ctypes.create_string_buffer(_BLOCK.size)
         self._blocks = (ctypes.c_void_p * 1)(ctypes.addressof(self._block))
         self._event = ctypes.create_string_buffer(_EVENT.size)
-        self._size = 0  # of the request under way, in bytes
+        self._size = 0  # of the write under way, in bytes
         self._under_way = False
         context = ctypes.c_ulong(0)
         self._context: ctypes.c_ulong | None = None
@@ -43,24 +42,17 @@ class KernelRequest:
             raise _last_error()
         self._context = context
 
-    def begin_force(self, fd: int) -> None:
-        """Start to force a file's data."""
-        self._begin(_FORCE_DATA, fd, 0, 0, 0)
-
-    def begin_write(self, fd: int, address: int, size: int, offset: int) -> None:
-        """Start to write memory to a file that was opened with O_DIRECT and O_DSYNC."""
-        self._begin(_WRITE, fd, address, size, offset)
-
-    def _begin(self, operation: int, fd: int, address: int, size: int, offset: int) -> None:
+    def begin(self, fd: int, address: int, size: int, offset: int) -> None:
+        """Start to write memory to a file that was opened with O_DIRECT."""
         if self._under_way:
-            self.wait()  # an interrupted caller may have left a request under way
-        _BLOCK.pack_into(self._block, 0, 0, 0, 0, operation, 0, fd, address, size, offset, 0, 0, 0)
+            self.wait()  # an interrupted caller may have left a write under way
+        _BLOCK.pack_into(self._block, 0, 0, 0, 0, _WRITE, 0, fd, address, size, offset, 0, 0, 0)
         if self._libc.syscall(self._submit, self._context, 1, self._blocks) != 1:
             raise _last_error()
         self._size, self._under_way = size, True
 
     def wait(self) -> None:
-        """Wait until the request is done; return immediately if none is under way."""
+        """Wait until the disk has the blocks; return immediately if no write is under way."""
         if not self._under_way:
             return
         while self._libc.syscall(self._getevents, self._context, 1, 1, self._event, None) != 1:
@@ -80,13 +72,13 @@ class KernelRequest:
             self._libc.syscall(self._destroy, self._context)
 
 
-def open_request() -> KernelRequest | None:
+def open_kernel_write() -> KernelWrite | None:
     """Return a new context, None if this system has no such interface or refuses it."""
     calls = _CALL_NUMBERS.get(platform.machine())
     if sys.platform != "linux" or calls is None:
         return None
     try:
-        return KernelRequest(ctypes.CDLL(None, use_errno=True), calls)
+        return KernelWrite(ctypes.CDLL(None, use_errno=True), calls)
     except OSError:
         return None
 
