@@ -15,10 +15,13 @@ PROGRAM = """
 .decl e(x: symbol, y: symbol) input
 .decl tc(x: symbol, y: symbol)
 .decl sg(x: symbol, y: symbol)
+.decl named(x: symbol, y: symbol)
 .output tc
+.output named
 .output sg
 tc(x, y) :- e(x, y). tc(x, z) :- tc(x, y), e(y, z).
 sg(x, y) :- e(a, x), e(a, y), x != y. sg(x, y) :- e(a, x), sg(a, b), e(b, y).
+named(x, y) :- e(x, y), x != "3". named("new", z) :- named(x, y), e(y, z), !e(x, "1"). named(x, "7") :- named(x, "2").
 """
 FIRST = [(n, (3 * n + 1) % 17) for n in range(17)] + [(n, n // 2) for n in range(1, 30)]
 CHANGES = [([], FIRST[3:9]), (FIRST[3:6], FIRST[20:30]), ([(40, 1), (2, 40)], [])]
@@ -40,7 +43,9 @@ def answers(workers, path):
                 source.insert(list(map(row_of, more)))
                 source.remove(list(map(row_of, fewer)))
             db.advance()
-            yield [sorted(output.rows()) for output in outputs] + [sorted(program.rows(of)) for of in ("tc", "sg")]
+            yield [sorted(output.rows()) for output in outputs] + [
+                sorted(program.rows(of)) for of in ("tc", "sg", "named")
+            ]
             if workers > 1 and number == 1:
                 os.kill(db.coordinator.members[1].pid, signal.SIGKILL)
 

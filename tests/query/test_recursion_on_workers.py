@@ -23,6 +23,7 @@ DIVIDED = {
     "comparisons": (0, None),
     "own relation of a value": (0, 0),
     "two relations": (0, 1, None),
+    "texts": (0, None),
 }
 PROGRAMS = RECURSIONS | {
     "same generation": """.decl p(x: number, y: number)
@@ -32,6 +33,9 @@ PROGRAMS = RECURSIONS | {
     "two relations": """.decl p(x: number, y: number)
         .decl q(x: number, y: number)
         p(x, y) :- e(x, y). q(z, x) :- p(x, y), e(y, z). p(x, z) :- q(y, x), e(y, z).""",
+    "texts": """.decl p(x: number, l: symbol, y: number)
+        p(x, l, y) :- f(x, l, y). p(x, "b", z) :- p(x, "a", y), f(y, l, z), l != "c".
+        p(x, l, z) :- p(x, l, y), f(y, "b", z), !f(z, "a", x), l = "b".""",
     "reachable": """.decl p(x: number)
         p(x) :- s(x). p(y) :- p(x), e(x, y).""",
 }
@@ -121,8 +125,9 @@ def test_the_explanation_names_the_column_or_says_that_one_worker_derives_all():
         assert any(expected in note for note in notes)
 
 
-def test_rules_with_texts_are_loops_on_several_workers():
-    """A text has another number in each process."""
-    cluster = build_on_workers(compiled("negation"), 2)
+@pytest.mark.parametrize("name", ["negation", "texts"])
+def test_rules_with_texts_are_one_operator_on_several_workers(name):
+    """A text has another number in each process, so it is a row of a relation there."""
+    cluster = build_on_workers(compiled(name), 2)
     names = [operator.name for flow in cluster.workers[0].dataflows.values() for operator in flow.operators]
-    assert not any(name.startswith("saturate") for name in names)
+    assert any(name.startswith("saturate") for name in names) and "values" in names

@@ -32,6 +32,7 @@ from kpg.query.lower.lower_deltas import build_pipelines
 from kpg.query.lower.lower_history import choose_rows_of, number_rows_of
 from kpg.query.lower.lower_recursion import (
     SEEDED_READ_ROWS,
+    TextRelations,
     is_recursive,
     is_seeded,
     maintenance_obstacle,
@@ -163,9 +164,8 @@ class LoweredProgram:
         every = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms(rule.body))
         read = [name for name in every if name not in stratum.relations]
         limit = self.max_rounds or self.db.config.max_rounds
-        system = system_of(self.program, stratum, read, self.db.symbols, name, limit)
-        if not self.db.is_single_worker and system.has_symbols:
-            return False  # workers number symbols differently
+        texts = None if self.db.is_single_worker else TextRelations(len(stratum.relations) + len(read))
+        system = system_of(self.program, stratum, read, self.db.symbols, name, limit, texts)
         if not insert_only:
             size = sum(self.inputs[name].size for name in read if name in self.inputs)
             if size > SEEDED_READ_ROWS and is_seeded(self.program, stratum):
@@ -175,6 +175,8 @@ class LoweredProgram:
         rows = self._unconsolidated_rows if insert_only else self.collections.__getitem__
         inputs = [self._initial_rows(name, stratum, insert_only) for name in stratum.relations]
         inputs += [rows(name) for name in read]
+        for kind, value in [] if texts is None else texts.constants:
+            inputs.append(self.db.values([(value,)], Schema.of({"text": column_type(kind)})))
         starts = tuple(collection.node for collection in inputs)
         saturation = nodes.SaturationSpec(system, starts, tuple(map(written_name, stratum.relations)))
         for number, name in enumerate(stratum.relations):

@@ -17,7 +17,7 @@ that starts from few rows and follows a large relation is therefore a loop: see 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -135,17 +135,41 @@ def kind_of(term: Term, rule: Rule) -> Kind:
     return term.kind or "number"
 
 
+class TextRelations:
+    """Relations of one text each, which rules read in place of text constants.
+
+    A rule with text constants contains symbols, which each worker numbers differently. A relation of one row is encoded
+    by each worker.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first  # the number of the first of these relations in the system
+        self.constants: dict[tuple[Kind, Any], int] = {}
+
+    def atom_of(self, value: Any, kind: Kind) -> seminaive.RecursionAtom:
+        """Return the atom that binds a variable to a text."""
+        number = self.constants.setdefault((kind, value), len(self.constants))
+        return seminaive.RecursionAtom(self.first + number, (f"#text.{number}",))
+
+
 def system_of(
-    program: Program, stratum: Stratum, read: list[str], symbols: Symbols, name: str, max_rounds: int
+    program: Program,
+    stratum: Stratum,
+    read: list[str],
+    symbols: Symbols,
+    name: str,
+    max_rounds: int,
+    texts: TextRelations | None = None,
 ) -> seminaive.RuleSystem:
-    """Return the recursive rules over lanes. The relations are those of the recursion, then those in `read`."""
+    """Return the recursive rules over lanes. The relations are those of the recursion, then `read`, then `texts`."""
     relations = program.by_name()
     order = [*stratum.relations, *read]
     numbers = {relation: number for number, relation in enumerate(order)}
     rules: list[seminaive.RecursionRule] = []
     symbol_ids: list[int] = []
     for rule in recursive_rules(program, stratum):
-        lane = lane_terms(symbols, symbol_ids)
+        bound: dict[seminaive.RecursionAtom, None] = {}  # atoms of texts, each once
+        lane = lane_terms(symbols, symbol_ids) if texts is None else lane_variables(texts, bound, symbols)
         body: list[seminaive.Literal] = []
         for literal in literals(rule):
             if isinstance(literal, Atom):
@@ -160,8 +184,9 @@ def system_of(
                 body.append(
                     seminaive.RecursionComparison(literal.op, lane(literal.left, kind), lane(literal.right, kind))
                 )
-        rules.append(seminaive.rule(atom_of(rule.head, program, numbers, lane), tuple(body)))
-    arities = tuple(relations[relation].arity for relation in order)
+        head = atom_of(rule.head, program, numbers, lane)
+        rules.append(seminaive.rule(head, (*body, *bound)))
+    arities = tuple(relations[relation].arity for relation in order) + (1,) * (len(texts.constants) if texts else 0)
     held = symbols.hold(np.array(symbol_ids, np.int64))
     return seminaive.RuleSystem(name, arities, len(stratum.relations), tuple(rules), max_rounds, held=held)
 
@@ -181,6 +206,22 @@ def lane_terms(symbols: Symbols, symbol_ids: list[int]) -> LaneTerm:
         if type_.is_symbolic:
             symbol_ids.append(value)
         return value
+
+    return lane
+
+
+def lane_variables(texts: TextRelations, bound: dict[seminaive.RecursionAtom, None], symbols: Symbols) -> LaneTerm:
+    """Return a function like that of `lane_terms`, but a text is a variable, of which it adds the atom to `bound`."""
+    lane_of = lane_terms(symbols, [])
+
+    def lane(term: Term, kind: Kind) -> seminaive.Term:
+        if not isinstance(term, ConstantTerm) or not column_type(kind).is_symbolic:
+            return lane_of(term, kind)
+        atom = texts.atom_of(term.value, kind)
+        bound[atom] = None
+        variable = atom.terms[0]
+        assert isinstance(variable, str)
+        return variable
 
     return lane
 
