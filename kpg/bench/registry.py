@@ -55,6 +55,7 @@ MODULES = {
         "s08_durable",
         "s09_isolation",
         "s10_skew",
+        "s11_recursion",
     ),
     "papers": (
         "x01_tpch_install",
