@@ -3,8 +3,6 @@
 import os
 import signal
 
-import pytest
-
 import kpg
 from kpg.server.running_server import Settings, startup_lines
 from tests.server.serving import PATHS, PATIENCE, USER, served
@@ -63,8 +61,10 @@ def test_the_command_serves_on_several_workers():
         assert sorted(path.rows()) == sorted(closure({(1, 2), (2, 3), (3, 4)}))
         assert db.query("path", as_of=t).num_rows == 3
         assert "edge by x" in db.explain("path")
-        with pytest.raises(kpg.Unavailable, match="event log"):
-            db.observe()
+        assert ":differential.event/size" in db.observe([":differential.event/size"])
+        db.insert("edge", [(9, 9)])
+        db.insert("edge", [(9, 8)])
+        assert {entity >> 52 for entity, _ in db.interest(":differential.event/size", log=False).rows()} == {0, 1}
         db.shutdown()
         _, err = server.communicate(timeout=PATIENCE)
         assert server.returncode == 0 and not err
