@@ -7,7 +7,8 @@ while an operator is stepped, the frontier of its inputs is that of the clock.
 - A step sends at the time of the epoch only.                                                              [checked]
 - A frontier behind an operator that is not stepped yet is too late during the pass. Only merges read it, as the since
   of a trace, so they wait until the pass is over (`defer`).                                               [trusted]
-- The operators of a loop are one unit (kpg.operators.small_loop), which runs all rounds at once.
+- The operators of a loop are one unit (kpg.operators.small_loop), which runs all rounds at once. First messages of a
+  new dataflow may enter a loop, too.
 - An operator that holds a time, asks for another step, or pauses (where the worker runs in slices) ends the pass: the
   messages that are queued are counted, and the worker continues in general. The worker also runs all dataflows with
   loops that have no such unit, and those that read them, afterwards.
@@ -65,12 +66,15 @@ class DirectRun:
                 for time in message.times:
                     update(location, time, -1)
                     self._times.append(time)
-        heapq.heappush(self._ready, (operator.order, operator))
+        operator.scheduled = False
+        self._schedule(operator.unit or operator)
 
     def deliver(self, target: Operator, target_input: int, message: Message) -> None:
         """Queue a message at an operator, and schedule the operator, or the loop that it is a member of."""
         target.queues[target_input].append(message)
-        unit = target.unit or target
+        self._schedule(target.unit or target)
+
+    def _schedule(self, unit: Operator) -> None:
         if not unit.scheduled:
             unit.scheduled = True
             heapq.heappush(self._ready, (unit.order, unit))

@@ -176,11 +176,14 @@ class Worker:
 
     @property
     def may_run_directly(self) -> bool:
-        """Whether only operators outside of loops are scheduled that have messages, and hold no time."""
+        """Whether all scheduled operators have messages, hold no time, and are outside of loops or enter one."""
         if self._slices.shares:
             return False
         operators = [operator for _, _, operator in self._ready]
-        return all(o.dataflow.runs_directly and o.unit is None and not o.held and any(o.queues) for o in operators)
+        return all(
+            o.dataflow.runs_directly and (o.unit is None or o.enters_loop) and not o.held and any(o.queues)
+            for o in operators
+        )
 
     def step(self) -> bool:
         """Step one operator, or exchange progress. Return False if nothing is left to do for now."""

@@ -23,6 +23,8 @@ from kpg.operators.payload import updates_of
 class Enter(Operator):
     """Send the updates of a collection in round 0 of a loop."""
 
+    enters_loop = True
+
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:
             times = tuple([time + (0,) for time in message.times])
@@ -33,6 +35,8 @@ class Enter(Operator):
 
 class EnterArranged(Operator):
     """Send the batches of an arrangement unchanged. Readers treat a missing coordinate as zero."""
+
+    enters_loop = True
 
     def step(self, inputs: Inputs) -> bool:
         for message in inputs[0]:

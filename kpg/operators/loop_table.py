@@ -48,6 +48,15 @@ class LoopTable:
     inputs: dict[Operator, int]  # the node that receives the messages of an operator
     traces: dict[int, LoopTrace]  # by node
     leaves: list[tuple[Leave, int]]  # with their nodes
+    partners: dict[int, set[int]]  # for nodes that only joins read: the nodes on their other sides
+
+    def may_be_read_first(self, node: int) -> bool:
+        """Return whether no row has met an arrangement from outside, and all that meet it will search it.
+
+        Then the rows that it has at first need not be processed.
+        """
+        is_new = all(reader.acknowledged is None for reader in self.traces[node].readers)
+        return is_new and node in self.partners and all(self.traces[other].is_empty for other in self.partners[node])
 
 
 class LoopTrace:
@@ -71,6 +80,12 @@ class LoopTrace:
     def acknowledged(self) -> Frontier | None:
         """The upper through which it is to be read; None if it is empty."""
         return self.readers[0].acknowledged if self.publisher is None else self.publisher.upper
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the loop has read no row of it."""
+        spine = self.spine
+        return spine is None or self.acknowledged is None or (self.publisher is not None and not spine.rows)
 
     def insert(self, updates: Updates, upper: Frontier) -> None:
         """Insert the rows of an epoch into a trace of the loop, in any order; note what they are for its readers."""
@@ -147,7 +162,18 @@ class _TableBuilder:
             self._inputs,
             {node: trace for node, trace in self._traces.items() if node in reached},
             leaves,
+            self._partners(targets),
         )
+
+    def _partners(self, targets: list[tuple[int, int]]) -> dict[int, set[int]]:
+        """Return the nodes that only joins read, with the nodes on the other sides of these joins."""
+        partners: dict[int, set[int]] = {}
+        for node, row in enumerate(self._nodes):
+            first, count = int(row[kernel.FIRST_TARGET]), int(row[kernel.TARGETS])
+            read = [(self._nodes[target], side) for target, side in targets[first : first + count]]
+            if read and all(target[kernel.KIND] == kernel.JOIN for target, _ in read):
+                partners[node] = {int(target[kernel.LEFT if side else kernel.RIGHT]) for target, side in read}
+        return partners
 
     def _connect(self) -> list[tuple[int, int]]:
         targets: list[tuple[int, int]] = []

@@ -8,6 +8,9 @@ sends what leaves the loop. Until then nothing outside the arrays of the kernel 
 not to be small, if a row fails, or if a trace is being merged, the unit leaves the messages to the general path, which
 runs the epoch from its beginning.
 
+An arrangement from outside may be large when the loop is installed. If only joins read it, and no row of the loop has
+met it, its rows need not be processed: those that come will search it (`_begin_epoch`).
+
 An epoch of many rows begins on the general path. When its rounds have become small, the unit takes over: it reads the
 rows that wait in the operators of the loop, and runs the rounds that are left (`can_take_over`, `run`).
 Cost: about a microsecond for each trace of the loop, ten for each trace that changes, and the kernel's time.
@@ -68,6 +71,7 @@ MAX_FAILURES = 6  # in a row: then one epoch in 2^6 is tried
 MAX_WAITING_ROWS = 256  # of a small round
 MIN_SMALL_ROUNDS = 4  # in a row: then the rest of an epoch may be small, too
 MAX_SMALL_ROUNDS = 1 << 10  # in a row, after the rest was not small several times
+MAX_ENTERING_ROWS = 1 << 10  # of an operator that enters the loop; of an arrangement, the first message may have more
 MAX_TRACE_MASS = 1 << 60  # of a trace: sums of its diffs fit 64 bits
 
 
@@ -176,6 +180,7 @@ class SmallLoop(Operator):
         self._left_out = 0  # epochs that will not be tried
         self._batches: Ints = np.zeros((0, BATCH_FIELDS), np.int64)
         self._search_tables: list[SearchTable] = []  # of the present run: they keep the batches in memory
+        self._read_first: dict[int, Frontier] = {}  # nodes of arrangements that the present run reads as they are
 
     # A unit of a direct run
 
@@ -218,13 +223,40 @@ class SmallLoop(Operator):
         if self._left_out:
             self._left_out -= 1
             return False
-        if any(operator.held for operator in self.members):
+        if any(operator.held for operator in self.members) or not self._begin_epoch():
             return False
         done = self._run_from(self._entering, can_pause)
         if not done:
             self._failures = min(self._failures + 1, MAX_FAILURES)
             self._left_out = (1 << self._failures) - 2
         return done
+
+    # Entering
+
+    def _begin_epoch(self) -> bool:
+        """Find the epoch of this run. Return False if rows of several epochs, or too many, enter the loop."""
+        self._read_first = {}
+        for operator in self._entries:
+            if sum(rows_of(message.payload) for message in operator.queues[0]) > MAX_ENTERING_ROWS:
+                node = self._table.inputs[operator]
+                if not isinstance(operator, EnterArranged) or not self._table.may_be_read_first(node):
+                    return False
+                self._read_first[node] = operator.queues[0][-1].payload[-1].upper
+        if any(self._read_first.keys() & self._table.partners[node] for node in self._read_first):
+            return False
+        epochs = {epoch for _, updates in self._entering() if len(updates) for epoch in updates.times[0].tolist()}
+        epoch = max(epochs or {time[0] for time in self.current})
+        self.current = [(epoch,)]
+        latest = [time[0] - 1 for upper in self._read_first.values() for time in upper.elements]
+        return len(epochs) <= 1 and len(latest) == len(self._read_first) and all(time <= epoch for time in latest)
+
+    def _entering(self) -> Iterator[WaitingRows]:
+        """Yield the rows of the messages that enter the loop, but for arrangements that are read as they are."""
+        for operator in self._entries:
+            node = self._table.inputs[operator]
+            for message in operator.queues[0] if node not in self._read_first else ():
+                for updates in updates_of(message.payload):
+                    yield node, updates
 
     def _run_from(self, waiting: Callable[[], Iterator[WaitingRows]], can_pause: bool) -> bool:
         """Run the rounds that some rows need. Return False if the loop is not small, or cannot be run now."""
@@ -276,7 +308,7 @@ class SmallLoop(Operator):
         nodes, self._search_tables = self._table.nodes, []
         first, parts = 0, []
         for node, trace in self._table.traces.items():
-            spine, acknowledged = trace.spine, trace.acknowledged
+            spine, acknowledged = trace.spine, self._read_first.get(node, trace.acknowledged)
             count = 0
             nodes[node, HAS_TRACE] = spine is not None
             if spine is not None and acknowledged is not None:
@@ -292,13 +324,6 @@ class SmallLoop(Operator):
             first += count
         self._batches = np.concatenate(parts) if parts else self._batches[:0]
         return True
-
-    def _entering(self) -> Iterator[WaitingRows]:
-        """Yield the rows of the messages that enter the loop."""
-        for operator in self._entries:
-            for message in operator.queues[0]:
-                for updates in updates_of(message.payload):
-                    yield self._table.inputs[operator], updates
 
     def _load(self, arrays: LoopArrays, waiting: Iterator[WaitingRows]) -> bool:
         """Put rows on their way to nodes. Return False if they are not at the time of this run."""
@@ -333,7 +358,7 @@ class SmallLoop(Operator):
 
     def run(self, can_pause: bool = False) -> bool:
         """Run the rounds that are left of an epoch. If they are not small, the operators of the loop go on."""
-        self._small_rounds, self._takes_over = 0, True
+        self._small_rounds, self._takes_over, self._read_first = 0, True, {}
         upper = self._begin_to_take_over()
         done = upper is not None and self._run_from(self._waiting, can_pause)
         if done:

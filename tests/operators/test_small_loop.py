@@ -188,11 +188,11 @@ def traces_of(db):
     return contents
 
 
-def play(schedule, loop, directly, in_slices=False, direct_epochs=None):
+def play(schedule, loop, directly, in_slices=False, direct_epochs=None, late=0):
     """Return the changes of an answer in each epoch, the traces at the end, and the number of runs of the kernel.
 
     The kernel runs whole epochs `directly`, as far as `direct_epochs` do not say otherwise, or takes over from the
-    general path; for None it does not run.
+    general path; for None it does not run. The loop is installed before epoch `late`.
     """
     begin, epochs = DirectRun.begin, iter(direct_epochs or ())
     with ExitStack() as stack:
@@ -205,13 +205,15 @@ def play(schedule, loop, directly, in_slices=False, direct_epochs=None):
         if in_slices:
             db.serve_requests(WaitingRequests())
         relations = {"a": db.input("a", k=int, v=int), "b": db.input("b", k=int, w=int)}
-        answer = loop(*relations.values()).output("answer")
-        seen = []
-        for epoch in schedule:
+        shared = [relation.arrange("k") for relation in relations.values()] if late else []
+        answer, seen = None, []
+        for number, epoch in enumerate(schedule):
+            if number == late:
+                answer = loop(*(shared or relations.values())).output("answer")
             for name, row, diff in epoch:
                 relations[name].update_at([row], db.epoch, diff)
             db.advance()
-            seen.append(sorted(answer.take_changes(), key=repr))
+            seen.append([] if answer is None else sorted(answer.take_changes(), key=repr))
         return seen, traces_of(db), sum(unit.runs for unit in units_of(db))
 
 
@@ -283,6 +285,43 @@ def test_a_loop_that_is_installed_late_has_the_same_answer(loop, schedule, late)
                 relations[name].update_at([row], db.epoch, diff)
             db.advance()
             assert answer is None or answer.rows() == early.rows()
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+@examples(0.3)
+@given(
+    schedule=schedules,
+    late=st.integers(1, 6),
+    entering=st.sampled_from([0, 1, 1 << 10]),
+    left=st.lists(st.booleans(), max_size=3),
+    in_slices=st.booleans(),
+)
+def test_the_first_epoch_of_a_late_loop_equals_the_general_path(loop, schedule, late, entering, left, in_slices):
+    schedule = [*without_debts(schedule), *[[]] * 6][: max(len(schedule), late + 1)]
+    expected, expected_traces, _ = play(schedule, loop, None, late=late)
+    with small_arrays(4096, 1 << 20, left), mock.patch.object(small_loop, "MAX_ENTERING_ROWS", entering):
+        changes, traces, _ = play(schedule, loop, True, in_slices, late=late)
+    assert changes == expected
+    if not in_slices:
+        assert traces == expected_traces
+
+
+def test_a_small_loop_on_a_large_arrangement_is_installed_directly():
+    with kpg.open() as db:
+        edges, roots = db.input("edges", k=int, v=int), db.input("roots", k=int, w=int)
+        by_key = edges.arrange("k")
+        edges.insert({"k": list(range(20_000)), "v": [(7 * n + 1) % 20_000 if n % 50 else n for n in range(20_000)]})
+        roots.insert([(1, 0)])
+        db.advance()
+        answer = reached(by_key, roots).output("answer")
+        steps = db.worker.steps
+        db.advance()
+        (unit,) = units_of(db)
+        assert unit.runs == 1 and db.worker.steps < steps + 20
+        expected, node = {1}, 1
+        while node % 50 and (node := (7 * node + 1) % 20_000) not in expected:
+            expected.add(node)
+        assert {node for (node,) in answer.rows()} == expected
 
 
 def test_a_long_chain_is_one_run():
