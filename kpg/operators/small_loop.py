@@ -26,9 +26,7 @@ import numpy as np
 from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
 from kpg.columns.exact_diffs import is_exact
-from kpg.columns.memory_budget import reserve
 from kpg.columns.pause_points import can_pause, pause
-from kpg.columns.row_program import MAX_STACK
 from kpg.columns.updates import Ints, Updates, constant, no_updates
 from kpg.dataflow.channel import rows_of
 from kpg.dataflow.operator import Inputs, Operator
@@ -39,12 +37,8 @@ from kpg.kernels.run_rounds import (
     FIRST_BATCH,
     HAS_TRACE,
     LANES,
-    MAX_OUTPUT_ROWS,
-    PRESENT,
     WIDTH,
-    clear_rows,
     count_rows,
-    index_rows,
     load_rows,
     run_rounds,
     take_rows,
@@ -53,6 +47,7 @@ from kpg.operators.arrange import Arrange, Insert
 from kpg.operators.consolidate import Consolidate
 from kpg.operators.iterate import Enter, EnterArranged, Feedback
 from kpg.operators.join import Join
+from kpg.operators.loop_arrays import LoopArrays
 from kpg.operators.loop_table import LoopTable, loop_table
 from kpg.operators.payload import updates_of
 from kpg.operators.reduce import Reduce
@@ -62,7 +57,6 @@ from kpg.trace.search_table import SearchTable
 if TYPE_CHECKING:
     from kpg.dataflow.graph import Dataflow
 
-MIN_CAPACITY = 1 << 12  # rows
 MAX_KEPT_CAPACITY = 1 << 16  # rows of arrays that stay in memory after a run
 VISITS_PER_PAUSE = 2_000  # rows that the kernel visits between two pauses: less than a millisecond
 MAX_CAPACITY_IN_SLICES = 1 << 18  # rows, where others must not wait: the end of a run does not pause
@@ -86,57 +80,6 @@ def small_loop(dataflow: Dataflow, members: Sequence[Operator]) -> SmallLoop | N
 
 WaitingRows: TypeAlias = tuple[int, Updates]  # a node, and rows on their way to it
 ROUND_0 = np.zeros(1, np.int64)
-
-
-class LoopArrays:
-    """The arrays of the kernel, kept from epoch to epoch."""
-
-    def __init__(self, table: LoopTable) -> None:
-        self._table = table
-        self.rows: Ints = np.empty((MIN_CAPACITY, loop_rows.FIELDS + table.lanes), np.int64)
-        self.heads: Ints = np.full(2 * MIN_CAPACITY, loop_rows.NO_ROW, np.int64)
-        self.heap_keys: Ints = np.empty(MIN_CAPACITY, np.int64)
-        self.heap_slots, self.stack, self.group, self.spare = [self.heap_keys.copy() for _ in range(4)]
-        self.state: Ints = np.zeros(loop_rows.COUNTERS + 2 * len(table.nodes), np.int64)
-        self.work: Ints = np.zeros((PRESENT + MAX_OUTPUT_ROWS + 1, max(MAX_STACK, table.lanes + 1)), np.int64)
-        self.key: Ints = np.zeros((max(1, table.lanes), 1), np.int64)
-        self.ranges: Ints = np.empty(0, np.int64)
-        self.cursors: Ints = np.empty(0, np.int64)
-
-    def begin(self, batches: int) -> None:
-        """Prepare a run on traces of at most this number of batches."""
-        self.state[:] = 0
-        self.state[loop_rows.FREE] = loop_rows.NO_ROW
-        self.state[loop_rows.FREE_ROWS] = len(self.rows)
-        if len(self.cursors) < batches:
-            self.ranges, self.cursors = np.empty(4 * batches, np.int64), np.empty(2 * batches, np.int64)
-
-    @property
-    def used(self) -> int:
-        """The number of rows that were ever used in this run."""
-        return int(self.state[loop_rows.USED])
-
-    def grow(self) -> None:
-        """Double the capacity, in the middle of a run."""
-        before = len(self.rows)
-        reserve(2 * self.nbytes)
-        self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
-        self.heads = np.full(2 * len(self.heads), loop_rows.NO_ROW, np.int64)
-        for name in ("heap_keys", "heap_slots", "stack", "group", "spare"):
-            array = getattr(self, name)
-            setattr(self, name, np.concatenate([array, np.empty_like(array)]))
-        self.state[loop_rows.FREE_ROWS] += before
-        index_rows(self._table.nodes, self.rows, self.used, self.heads)
-
-    def clear(self) -> None:
-        """Remove all rows."""
-        clear_rows(self._table.nodes, self.rows, self.used, self.heads)
-        self.state[loop_rows.USED] = 0
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the arrays that grow, in bytes."""
-        return self.rows.nbytes + self.heads.nbytes + 5 * self.stack.nbytes
 
 
 def updates_waiting(operator: Arrange | Consolidate | Reduce) -> list[Updates]:

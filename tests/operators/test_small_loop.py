@@ -14,7 +14,7 @@ from kpg.api.waiting_requests import WaitingRequests
 from kpg.dataflow import sliced_run
 from kpg.dataflow.direct_run import DirectRun
 from kpg.errors import TooManyRounds
-from kpg.operators import small_loop
+from kpg.operators import loop_arrays, small_loop
 from kpg.operators.small_loop import SmallLoop
 from tests.api.plays import examples
 
@@ -227,7 +227,7 @@ def small_arrays(capacity, visits, left):
         return done and not next(left, False)
 
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(small_loop, "MIN_CAPACITY", capacity))
+        stack.enter_context(mock.patch.object(loop_arrays, "MIN_CAPACITY", capacity))
         stack.enter_context(mock.patch.object(SmallLoop, "_run_rounds", run))
         yield
 
