@@ -38,15 +38,15 @@ class Saturate(CompleteTimes):
 
     def process(self, time: int, parts: list[Updates]) -> None:
         changes = [row_change(part) for part in parts]
+        is_read = [bool(channels) for channels in self.channels]
         if isinstance(self.fixpoint, MaintainedFixpoint):
-            for port, (added, removed) in enumerate(self.fixpoint.change(changes)):
+            for port, (added, removed) in enumerate(self.fixpoint.change(changes, is_read)):
                 self._send(added, time, 1, port)
                 self._send(removed, time, -1, port)
             return
         if any(change is not None and change.removed.shape[1] for change in changes):
             raise InsertOnly("a row was removed from an insert-only program", hint=INSERT_ONLY_HINT)
         inserted = [None if change is None else change.added for change in changes]
-        is_read = [bool(channels) for channels in self.channels]
         for port, new in enumerate(self.fixpoint.insert(inserted, is_read)):
             if new is not None:
                 self._send(new, time, 1, port)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kpg.columns.updates import Ints
+from kpg.columns.word_order import sort_words
 from kpg.kernels.code_sets import write_starts
 from kpg.seminaive.code_layout import CodeLayout, RowLayout
 
@@ -78,7 +79,7 @@ class CodeRun:
             self.codes = np.delete(self.codes, np.searchsorted(self.codes, held))
             self._shift_starts(held, -1)
             return
-        self._removed = distinct(np.concatenate([self._removed, held]))
+        self._removed = distinct(np.concatenate([self._removed, held]), self._layout.width)
         if len(self._removed) * REBUILD_DIVISOR > len(self.codes):
             self.purge_removed()
 
@@ -147,18 +148,18 @@ class CodeIndex:
         if not len(new):
             return
         if len(new) <= FEW_CHANGED_ROWS and self.runs and len(self.runs[-1].codes) <= SHORT_RUN_ROWS:
-            self.runs[-1].insert(distinct(new))
+            self.runs[-1].insert(distinct(new, self.layout.width))
             return
         parts = [new]
         while self.runs and len(self.runs[-1]) < 2 * sum(map(len, parts)):
             last = self.runs.pop()
             last.purge_removed()
             parts.append(last.codes)
-        self.runs.append(CodeRun(distinct(np.concatenate(parts)), self.layout, self.keys))
+        self.runs.append(CodeRun(distinct(np.concatenate(parts), self.layout.width), self.layout, self.keys))
 
     def remove(self, codes: Ints) -> None:
         """Remove rows."""
-        removed = distinct(self._rearrange(codes))
+        removed = distinct(self._rearrange(codes), self.layout.width)
         for run in self.runs:
             run.remove(removed)
         self.runs = [run for run in self.runs if len(run)]
@@ -187,9 +188,10 @@ def contained(codes: Ints, ordered: Ints) -> np.ndarray[tuple[int], np.dtype[np.
     return np.asarray(ordered[positions] == codes)
 
 
-def distinct(codes: Ints) -> Ints:
-    """Return the distinct codes in ascending order."""
-    ordered = np.sort(codes)
+def distinct(codes: Ints, width: int) -> Ints:
+    """Return the distinct codes, of so many bits, in ascending order."""
+    ordered = codes.copy()
+    sort_words(ordered, 0, width)
     if len(ordered) > 1:
         new = np.empty(len(ordered), np.bool_)
         new[0] = True

@@ -19,6 +19,7 @@ import numpy as np
 from kpg.columns.memory_budget import reserve
 from kpg.columns.pause_points import at_most_per_pause, pause
 from kpg.columns.updates import Ints
+from kpg.columns.word_order import sort_words
 from kpg.kernels.code_chains import insert_chain_sums
 from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_slots, insert_sums, read_levels, write_levels
 
@@ -52,6 +53,7 @@ class CodeSet:
 
     def __init__(self, width: int) -> None:
         self.count = 0
+        self._width = width
         self._bitmap_words = max(1, (1 << width) >> 6) if width <= MAX_BITMAP_BITS else 0  # 0: no bitmap
         self._is_bitmap = 0 < self._bitmap_words <= BITMAP_SIZE_FACTOR * MIN_HASH_SLOTS
         self._table: Ints = self._empty_bitmap() if self._is_bitmap else np.full(MIN_HASH_SLOTS, -1, np.int64)
@@ -138,7 +140,7 @@ class CodeSet:
 
     def _sorted(self) -> Ints:
         codes = self._table[self._table >= 0]
-        codes.sort()
+        sort_words(codes, 0, self._width)
         return codes
 
     def _reserve(self, more: int) -> None:

@@ -79,17 +79,22 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
     def nbytes(self) -> int:
         return InsertOnlyFixpoint.nbytes(self) + sum(levels.nbytes for levels in (*self.levels, *self.inserted))
 
-    def change(self, changes: list[RowChange | None]) -> list[tuple[NewRows, NewRows]]:
-        """Apply changes of each relation; return the added and the removed rows of each derived relation."""
+    def change(
+        self, changes: list[RowChange | None], is_read: list[bool] | None = None
+    ) -> list[tuple[NewRows, NewRows]]:
+        """Apply changes of each relation; return the added and the removed rows of each derived relation.
+
+        `is_read` says of which derived relations the caller needs them; without it, of all.
+        """
         changes = self.with_copies(changes)
         self._assign_ids([[] if change is None else list(change) for change in changes])
         added = [NO_CODES if change is None else self._encode(n, change.added) for n, change in enumerate(changes)]
         removed = [NO_CODES if change is None else self._encode(n, change.removed) for n, change in enumerate(changes)]
         if not self.count:
-            return self._load(added, removed)
+            return self._load(added, removed, is_read or [True] * self.system.derived)
         return LevelUpdate(self, added, removed).run()
 
-    def _load(self, added: list[Ints], removed: list[Ints]) -> list[tuple[NewRows, NewRows]]:
+    def _load(self, added: list[Ints], removed: list[Ints], is_read: list[bool]) -> list[tuple[NewRows, NewRows]]:
         """Load the first rows, round by round."""
         self.change_read(added, removed)
         derived = range(self.system.derived)
@@ -97,7 +102,12 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
             self.inserted[relation].put(removed[relation], -1)
             self.inserted[relation].put(added[relation], 0)
         self.derive()
-        loaded = [NewRows(self._all_rows(relation), self.is_ordered(relation)) for relation in derived]
+        loaded = [
+            NewRows(
+                self._all_rows(relation) if is_read[relation] else self.decode(relation, []), self.is_ordered(relation)
+            )
+            for relation in derived
+        ]
         self.drop_sets()
         return [(new, NewRows(new.rows[:, :0], True)) for new in loaded]
 
