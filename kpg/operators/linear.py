@@ -10,7 +10,7 @@ Many rows pass through the stages in slices, so that what a stage computes is st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -30,6 +30,7 @@ from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
 from kpg.operators.routed_filter import RoutedFilter
 
+FEW_ROWS = 256  # at most so many are one slice, however much the stages multiply them
 SLICE_ROWS = 1 << 14  # a lane of a slice has 128 KiB, so that a handful of them fit the second-level cache
 
 
@@ -63,6 +64,8 @@ class ErrorReport(Protocol):
     def report_errors(self, updates: Updates) -> None:
         """Report updates of errors that have symbols already."""
 
+
+Slot: TypeAlias = int | slice  # the index of a column's lanes in a block
 
 # Returns the updates to send, given the outputs of the stages for the slices of one message.
 Collector: TypeAlias = Callable[[Iterator[Updates], ErrorReport], Iterator[Updates]]
@@ -131,10 +134,19 @@ class Linear(Operator):
             self._times = message.times
             payload = message.payload
             for updates in updates_of(payload) if self._routed is None else self._routed.candidates(payload):
+                if len(updates) <= FEW_ROWS and self.collector is concatenate_outputs:
+                    self._send_whole(updates, message.times)
+                    continue
                 for output in self.collector(self._outputs(updates), self):
                     if len(output):
                         self.send(output, message.times)
         return False
+
+    def _send_whole(self, updates: Updates, times: Times) -> None:
+        """Send the output of few rows, which need no slices."""
+        output = self._run(updates)
+        if len(output):
+            self.send(join_outputs([output]), times)
 
     def _outputs(self, updates: Updates) -> Iterator[Updates]:
         """Yield the output of the stages for each slice of the updates."""
@@ -201,8 +213,19 @@ class ComputeStage:
 
     expressions: tuple[BoundExpression, ...]
     silent: bool = False
+    lanes: int = field(init=False)  # of the output
+    copied: tuple[tuple[Slot, Slot], ...] = field(init=False)  # the slots of plain columns, in the output and the input
+    computed: tuple[tuple[Slot, BoundExpression], ...] = field(init=False)  # the other columns
 
     width = 0
+
+    def __post_init__(self) -> None:
+        slots, lanes = slots_of([expression.type for expression in self.expressions])
+        columns = list(zip(slots, self.expressions, strict=True))
+        copied = [(slot, bound.schema.slots[bound.column]) for slot, bound in columns if bound.column is not None]
+        object.__setattr__(self, "lanes", lanes)
+        object.__setattr__(self, "copied", tuple(copied))
+        object.__setattr__(self, "computed", tuple([(slot, bound) for slot, bound in columns if bound.column is None]))
 
     @property
     def fallible(self) -> bool:
@@ -218,10 +241,11 @@ class ComputeStage:
         return [lane for expression in self.expressions for lane in expression.read_lanes]
 
     def apply(self, updates: Updates, fail: ErrorReport) -> Updates:
-        slots, width = slots_of([expression.type for expression in self.expressions])
-        data = np.empty((width, len(updates)), np.int64)
+        data = np.empty((self.lanes, len(updates)), np.int64)
+        for slot, source in self.copied:
+            data[slot] = updates.data[source]
         failed: npt.NDArray[np.bool_] | None = None
-        for slot, expression in zip(slots, self.expressions, strict=True):
+        for slot, expression in self.computed:
             result = expression.evaluate(updates.data)
             data[slot] = result.values
             if result.failed is not None and result.failed.any():
