@@ -27,6 +27,19 @@ class CompletingDatabase(Database):
         requests = self.completion.requests
         return nullcontext() if requests is None else requests.uninterrupted()
 
+    def in_turns(self) -> AbstractContextManager[None]:
+        requests = self.completion.requests
+        return nullcontext() if requests is None else requests.in_turns()
+
+    def including_writes(self) -> AbstractContextManager[None]:
+        requests = self.completion.requests
+        return nullcontext() if requests is None else requests.including_writes()
+
+    @property
+    def used_seconds(self) -> float:
+        requests = self.completion.requests
+        return super().used_seconds if requests is None else requests.used_seconds
+
     def pause_request(self) -> None:
         if self.completion.requests is not None:
             self.completion.requests.pause()

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kpg.api.waiting_requests import WaitingRequests
 
 WAIT_SLICE_SECONDS = 0.02  # of a caller that waits for an answer: nothing else can happen on its thread
-READ_WAIT_SECONDS = 1.0  # that a read waits for the last writes of other sessions: far longer than an answer needs
 
 
 class Completed(Protocol):
@@ -72,7 +71,7 @@ class Completion(ABC, Generic[Subject]):
         own = -1 if requests is None else requests.last_write
         self.wait_for(subject, min(last, max(0, subject.first_epoch, own)))
         if requests is not None and requests.is_serving and self.complete_through(subject) < last:
-            end = monotonic() + READ_WAIT_SECONDS
+            end = monotonic() + requests.read_wait_seconds
             self.wait_until(lambda: subject.dropped or self.complete_through(subject) >= last or monotonic() >= end)
         return self.complete_through(subject)
 

@@ -353,6 +353,9 @@ class EmbeddedDatabase(CompletingDatabase):
 
     def reclaim(self) -> int:
         self.settle()
+        requests = self.completion.requests
+        if requests is not None and requests.some_in_turns:
+            return 0  # it may hold rows that nothing else refers to
         return self.symbols.reclaim(symbols_in_use(self))
 
     def set_reader(self, name: str, time: int | Time, of: Iterable[str] | None = None) -> None:

@@ -83,12 +83,12 @@ class EmbeddedInput(EncodingInput):
         old = self.present(self.key, data[list(self.schema.lanes_of(self.key))])
         if len(old):
             self.take_lanes(Updates(old.data, constant(self.db.time.elements[0]), -old.diffs))
-        self._take(data, 1)
+        self.take_encoded(data, 1)
 
     def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
         worker = self.db.worker
-        data = self._encode(function(worker.index, worker.peers, **options))
-        self._take(data, diff)
+        data = self.encode_rows(function(worker.index, worker.peers, **options))
+        self.take_encoded(data, diff)
         return int(data.shape[1])
 
     def present(self, names: tuple[str, ...], keys: Ints) -> Updates:

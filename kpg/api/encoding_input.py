@@ -68,10 +68,10 @@ class EncodingInput(Input):
     # Rows in
 
     def insert(self, rows: Any) -> None:
-        self._take(self._encode(rows), 1)
+        self.take_encoded(self.encode_rows(rows), 1)
 
     def remove(self, rows: Any) -> None:
-        self._take(self._encode(rows), -1)
+        self.take_encoded(self.encode_rows(rows), -1)
 
     def insert_made(self, function: Callable[..., Any], **options: Any) -> int:
         return self._take_made(function, options, 1)
@@ -80,7 +80,7 @@ class EncodingInput(Input):
         return self._take_made(function, options, -1)
 
     def update_at(self, rows: Any, time: Any, diff: Any = 1) -> None:
-        data = self._encode(rows)
+        data = self.encode_rows(rows)
         times, diffs = self._times(time, data.shape[1]), self._diffs(diff, data.shape[1])
         now = self.db.time
         early = np.ones(times.shape[1], np.bool_)
@@ -102,15 +102,15 @@ class EncodingInput(Input):
             raise SchemaMismatch(
                 f"input {self.name} has no key", hint='Declare one, as in db.input("users", key="id", ...).'
             )
-        self.replace_lanes(last_row_of_each_key(self._encode(rows), list(self.schema.lanes_of(self.key))))
+        self.replace_lanes(last_row_of_each_key(self.encode_rows(rows), list(self.schema.lanes_of(self.key))))
 
     def check_rows(self, rows: Any) -> None:
-        self._encode(rows)
+        self.encode_rows(rows)
 
     def set_insert_only(self) -> None:
         self.insert_only = True
 
-    def _encode(self, rows: Any) -> Ints:
+    def encode_rows(self, rows: Any) -> Ints:
         self.db.check()
         if self.is_log:
             raise InUse(f"{self.name} is written by the db itself")
@@ -120,7 +120,7 @@ class EncodingInput(Input):
             raise Closed(f"input {self.name} is closed", detail="The clock was advanced to its end.")
         return encode(self.schema, rows, self.db.symbols)
 
-    def _take(self, data: Ints, diff: int) -> None:
+    def take_encoded(self, data: Ints, diff: int) -> None:
         n = data.shape[1]
         times, diffs = constant(self.db.time.elements[0]), INSERTED if diff == 1 else constant((diff,))
         self.take_lanes(Updates(data, times, diffs, consolidated=n == 1, known_mass=abs(diff) * n))

@@ -3,12 +3,14 @@
     requests.start(function, session)    call a function; return when it has ended or waits
     requests.wait(condition)             called in it: return when the condition holds, or no work is left
     requests.pause()                     called in it: let others run once
+    requests.in_turns()                  called in it: let others run at the pauses of long computations in a block
     requests.resume(idle)                continue the requests whose condition holds; all, if the worker is idle
     requests.cancel(session, error)      raise an error in all waiting requests of a session that ends
 
 Each request has a stack of its own (a greenlet) on the same thread, so its code is a plain sequence of calls. State may
 have changed after a wait. A function that must see no change between its calls is started with `interruptible=False`:
-its waits do the work themselves, and other requests wait for it.
+its waits do the work themselves, and other requests wait for it. A request that computes much itself, such as a plan or
+the rows of a statement, does so in turns of TURN_SECONDS: `pause()` of kpg.columns.pause_points leaves it there.
 
 A *session* is a client of the db: a thread or a connection. A read waits until its answer includes the last write of
 the same session.
@@ -20,16 +22,20 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from greenlet import getcurrent, greenlet
 
+from kpg.columns.memory_budget import budget
+from kpg.columns.pause_points import can_pause, taking_turns
 from kpg.errors import KpgError
 
 Condition = Callable[[], bool]
 
 MIN_SLICE_SECONDS = 0.0005  # before a request that has arrived ends a slice, so that many requests do not stop all work
+TURN_SECONDS = 0.001  # that a request computes before others run
+READ_WAIT_SECONDS = 1.0  # that a read waits for the last writes of other sessions: far longer than an answer needs
 NEVER = float("inf")
 
 
@@ -43,6 +49,9 @@ class WaitingRequest:
     condition: Condition | None = None
     outside: bool = False  # whether it waits for something that the worker does not do
     paused: bool = False  # whether it waits for nothing
+    in_turns: bool = False  # whether it was left in the middle of a computation, which has changed nothing
+    waits_for_writes: bool = False  # whether its reads include all writes, however long that takes
+    seconds: float = 0.0  # of CPU time that it has used, without its present turn
 
 
 class WaitingRequests:
@@ -57,6 +66,8 @@ class WaitingRequests:
         self._current: WaitingRequest | None = None
         self._waiting: list[WaitingRequest] = []
         self._writes: dict[Hashable, int] = {}  # the last epoch that each session wrote
+        self._turn_began = self._cpu_began = 0.0  # of the current request: wall time, and CPU time of the thread
+        self._turns = RequestTurns(self)
 
     def __bool__(self) -> bool:
         """Return whether a request waits for the worker."""
@@ -106,14 +117,18 @@ class WaitingRequests:
 
     def _switch(self, request: WaitingRequest, error: KpgError | None = None) -> None:
         outer, self._current = self._current, request
+        before = self._turn_began, self._cpu_began
         request.stack.parent = getcurrent()
+        self._turn_began, self._cpu_began = perf_counter(), thread_time()
         try:
             if error is None:
                 request.stack.switch()
             else:
                 request.stack.throw(error)
         finally:
+            request.seconds += thread_time() - self._cpu_began
             self._current = outer
+            self._turn_began, self._cpu_began = before
         if not request.stack.dead:
             self._waiting.append(request)
 
@@ -136,10 +151,56 @@ class WaitingRequests:
         if request is not None:
             request.interruptible = False
         try:
-            yield
+            with taking_turns(None):
+                yield
         finally:
             if request is not None:
                 request.interruptible = before
+
+    @contextmanager
+    def in_turns(self) -> Iterator[None]:
+        """Let others run at the pauses of this block (kpg.columns.pause_points), if the request may be left."""
+        with taking_turns(self._turns if self.in_request else None):
+            yield
+
+    @contextmanager
+    def including_writes(self) -> Iterator[None]:
+        """Let the reads of the current request in this block include all writes, however long that takes."""
+        request = self._current
+        before = request is not None and request.waits_for_writes
+        if request is not None:
+            request.waits_for_writes = True
+        try:
+            yield
+        finally:
+            if request is not None:
+                request.waits_for_writes = before
+
+    @property
+    def read_wait_seconds(self) -> float:
+        """The time that a read of the current request waits for the last writes of other sessions."""
+        return NEVER if self._current is not None and self._current.waits_for_writes else READ_WAIT_SECONDS
+
+    @property
+    def turn_is_over(self) -> bool:
+        """Whether the current request has computed for long enough to let others run."""
+        return perf_counter() >= self._turn_began + TURN_SECONDS
+
+    @property
+    def used_seconds(self) -> float:
+        """The CPU time that the current request has used."""
+        used = 0.0 if self._current is None else self._current.seconds
+        return used + thread_time() - self._cpu_began
+
+    def charge(self, seconds: float) -> None:
+        """Count CPU time of another thread for the current request."""
+        if self._current is not None:
+            self._current.seconds += seconds
+
+    @property
+    def some_in_turns(self) -> bool:
+        """Whether a request is in the middle of a computation that it has left."""
+        return any(request.in_turns for request in self._waiting)
 
     def wait(self, condition: Condition) -> None:
         """Let others run until a condition holds, or no work is left."""
@@ -147,16 +208,16 @@ class WaitingRequests:
         assert request is not None and request.stack.parent is not None
         if not condition():
             request.condition = condition
-            request.stack.parent.switch()
+            leave(request)
 
     def pause(self) -> None:
         """Let others run between two parts of a long request, if it may be left."""
         if self.in_request:
             request = self._current
-            assert request is not None and request.stack.parent is not None
+            assert request is not None
             request.paused, request.condition = True, lambda: True
             try:
-                request.stack.parent.switch()
+                leave(request)
             finally:
                 request.paused = False
 
@@ -166,21 +227,28 @@ class WaitingRequests:
             wait([future])
             return
         request = self._current
-        assert request is not None and request.stack.parent is not None
+        assert request is not None
         request.outside, request.condition = True, future.done
         future.add_done_callback(lambda done: self._wake())
-        while not future.done():
-            request.stack.parent.switch()
-        request.outside = False
+        try:
+            while not future.done():
+                leave(request)
+        finally:
+            request.outside = False
 
     def resume(self, idle: bool) -> None:
-        """Continue the requests whose condition holds, in the order in which they began to wait."""
-        waiting, self._waiting = self._waiting, []
-        for request in waiting:
-            if (idle and not request.outside) or (request.condition is not None and request.condition()):
-                self._switch(request)
-            else:
-                self._waiting.append(request)
+        """Continue the requests whose condition holds, in the order in which they began to wait.
+
+        Of those that compute in turns it continues one, so that another request does not wait for all of them.
+        """
+        turn_is_free = True
+        for request in tuple(self._waiting):
+            computes = request.paused and request.in_turns
+            is_due = (idle and not request.outside) or (request.condition is not None and request.condition())
+            if is_due and (turn_is_free or not computes) and request in self._waiting:  # it may have been cancelled
+                turn_is_free &= not computes
+                self._waiting.remove(request)
+                self._switch(request)  # if it waits again, it is the last
 
     def cancel(self, session: Hashable, error: KpgError) -> None:
         """Raise an error in all waiting requests of a session that ends."""
@@ -192,8 +260,8 @@ class WaitingRequests:
         self._cancel([request for request in self._waiting if request.session == session], error)
 
     def cancel_all(self, error: KpgError) -> None:
-        """Raise an error in all requests that wait for something, and finish the others."""
-        while any(request.paused for request in self._waiting):
+        """Raise an error in all requests that wait or compute in turns, and finish the others."""
+        while any(request.paused and not request.in_turns for request in self._waiting):
             self.resume(idle=False)
         self._cancel(list(self._waiting), error)
 
@@ -202,3 +270,37 @@ class WaitingRequests:
             self._waiting.remove(request)
             request.interruptible = False  # what it does to end must not wait for others
             self._switch(request, error)
+
+
+class RequestTurns:
+    """The turns of requests that compute: see kpg.columns.pause_points.Turns."""
+
+    def __init__(self, requests: WaitingRequests) -> None:
+        self._requests = requests
+
+    def pause(self) -> None:
+        """Let other requests run if the turn of the current one is over."""
+        if self._requests.turn_is_over:
+            self._requests.pause()
+
+    def wait(self, future: Future[Any]) -> bool:
+        """Let other requests run until the helper thread has a result."""
+        if not self._requests.in_request:
+            return False
+        self._requests.wait_for_future(future)
+        return True
+
+    def charge(self, seconds: float) -> None:
+        """Count CPU time of the helper thread for the current request."""
+        self._requests.charge(seconds)
+
+
+def leave(request: WaitingRequest) -> None:
+    """Return to the thread's loop until it continues this request, which is the current one."""
+    assert request.stack.parent is not None
+    request.in_turns = can_pause()
+    try:
+        with taking_turns(None), budget(None):
+            request.stack.parent.switch()
+    finally:
+        request.in_turns = False

@@ -61,6 +61,7 @@ from kpg.columns.expression import (
     wrap,
 )
 from kpg.columns.expression_origin import Failure
+from kpg.columns.pause_points import pause
 from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import INT64, Schema, literal_type
 from kpg.columns.symbols import Symbols
@@ -247,6 +248,7 @@ def bind_condition(expression: object, schema: Schema, symbols: Symbols) -> Boun
 
 
 def _bind(expression: Expression, scope: BindingScope) -> BoundNode:
+    pause()
     if isinstance(expression, ColumnReference):
         return ColumnNode(scope.schema, scope.schema.index(expression.name))
     if isinstance(expression, Literal):

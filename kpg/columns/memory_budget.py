@@ -30,8 +30,8 @@ _running = _Running()
 
 
 @contextmanager
-def budget(check: Check) -> Iterator[None]:
-    """Use a check for everything that this thread computes in this block."""
+def budget(check: Check | None) -> Iterator[None]:
+    """Use a check for everything that this thread computes in this block; None uses none."""
     before, _running.check = _running.check, check
     try:
         yield

@@ -6,11 +6,12 @@
 Rows may be an Arrow table, batch or reader, a pandas or polars frame, NumPy arrays, a dict of columns, or plain tuples.
 Sources with column names are matched by name, others by position. A column costs one copy and no Python code per row; a
 tuple costs about a tenth of a microsecond per value. If one row does not fit the schema, `encode` raises an error.
+A computation that may pause does so between parts of a large table; the decoded table then has several chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -21,12 +22,14 @@ import pyarrow as pa
 
 from kpg.columns.decode_column import decode_arrow, decode_list
 from kpg.columns.encode_column import encode_arrow, encode_list, encode_numpy
+from kpg.columns.pause_points import can_pause, pause
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 from kpg.errors import SchemaMismatch
 
 _ONLY_INT = {int}
+ROWS_PER_PART = 1 << 12  # between two pauses: a millisecond of work or two, if they have texts
 
 
 def encode(schema: Schema, rows: Any, symbols: Symbols) -> Ints:
@@ -62,14 +65,27 @@ def decode(schema: Schema, data: Ints, symbols: Symbols) -> pa.Table:
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(struct)])
     if not data.shape[1]:
         return empty_table(schema)
+    parts = [_decode(schema, data[:, part], symbols) for part in parts_with_pauses(data.shape[1])]
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+
+
+def _decode(schema: Schema, data: Ints, symbols: Symbols) -> pa.Table:
     columns = [decode_arrow(type_, data[slot], symbols) for slot, type_ in zip(schema.slots, schema.types, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema.to_arrow())
+
+
+def parts_with_pauses(rows: int) -> Iterator[slice]:
+    """Yield the parts of a table in order, with a pause before each; one part if the computation cannot pause."""
+    size = min(ROWS_PER_PART, rows) if can_pause() else rows
+    for start in range(0, max(1, rows), max(1, size)):
+        pause()
+        yield slice(start, min(start + size, rows))
 
 
 @lru_cache(maxsize=256)
 def empty_table(schema: Schema) -> pa.Table:
     """Return a table without rows; kept, because a statement asks for it several times."""
-    return schema.to_arrow().empty_table()
+    return pa.Table.from_batches([], schema=schema.to_arrow())  # `empty_table` of Arrow imports pandas
 
 
 def decode_rows(schema: Schema, data: Ints, symbols: Symbols) -> list[tuple[Any, ...]]:
@@ -162,8 +178,10 @@ def _check_names(schema: Schema, names: Sequence[Any], what: str) -> None:
 def _encode_table(schema: Schema, table: Any, symbols: Symbols) -> Ints:
     _check_names(schema, table.schema.names, "the table")
     data = np.empty((schema.width, table.num_rows), np.int64)
-    for slot, name, type_ in zip(schema.slots, schema.names, schema.types, strict=True):
-        encode_arrow(type_, table.column(name), name, symbols, data[slot])
+    for part in parts_with_pauses(table.num_rows):
+        rows = table.slice(part.start, part.stop - part.start)
+        for slot, name, type_ in zip(schema.slots, schema.names, schema.types, strict=True):
+            encode_arrow(type_, rows.column(name), name, symbols, data[slot, part], part.start)
     return data
 
 

@@ -80,7 +80,7 @@ class DirectRun:
             heapq.heappush(self._ready, (unit.order, unit))
 
     def defer(self, operator: Operator, action: Callable[[], None]) -> None:
-        """Do something for an operator after the pass, because it reads frontiers."""
+        """Merge for an operator after the pass, because a merge reads frontiers; what is not done now is done later."""
         self._deferred.append((operator, action))
 
     def run(self) -> None:

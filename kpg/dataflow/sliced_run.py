@@ -85,11 +85,13 @@ class SlicedRun:
         return again
 
     def _do_deferred(self, operator: Operator, action: Callable[[], None]) -> None:
-        """Do something for an operator as a step, which later slices continue if it takes long."""
+        """Merge for an operator as a step, which later slices continue if it takes long.
+
+        One step of a dataflow is in progress at a time. If another has paused, perhaps in a merge of the same trace,
+        this one is left to idle work and to the next insert: its fuel stays saved.
+        """
         dataflow = operator.dataflow
-        if dataflow.paused_step is not None:  # one step of a dataflow is in progress at a time
-            action()
-        elif not dataflow.dropped:
+        if dataflow.paused_step is None and not dataflow.dropped:
             self._continue(dataflow, PausableStep(operator, partial(without_result, action)))
             self.shares.enter(dataflow)
 

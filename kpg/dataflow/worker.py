@@ -21,7 +21,7 @@ from typing import TypeVar
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.columns.memory_budget import Check, budget
-from kpg.columns.pause_points import clear_interrupt
+from kpg.columns.pause_points import clear_interrupt, taking_turns
 from kpg.dataflow.clock import Clock
 from kpg.dataflow.direct_run import DirectRun
 from kpg.dataflow.fair_shares import ReadyOperator
@@ -86,7 +86,8 @@ class Worker:
         dataflow = Dataflow(self, self._next_id, name, self.logging if logged is None else logged)
         self._next_id += 1
         try:
-            build(dataflow)
+            with taking_turns(None), budget(None):  # others must not see half a dataflow
+                build(dataflow)
             dataflow.order, self._completed = self._completed, self._completed + 1
             dataflow.start()
         except BaseException:
@@ -286,8 +287,9 @@ class Worker:
     def wake(self) -> bool:
         """Schedule each operator that holds a time which the frontier has passed. Return whether there were any."""
         recoveries, self._recoveries = self._recoveries, []
-        for recover in recoveries:  # before the clock's next time is sealed: they may read as of the last one
-            recover()
+        with taking_turns(None), budget(None):  # what they build counts for no dataflow
+            for recover in recoveries:  # before the clock's next time is sealed: they may read as of the last one
+                recover()
         found = bool(recoveries)
         for dataflow in tuple(self.waiting) if self.waiting else ():
             for operator in dataflow.due_operators():

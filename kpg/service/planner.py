@@ -18,16 +18,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
+from kpg.columns.memory_budget import budget
 from kpg.errors import OverLimit
 from kpg.query.ir.compile import compile
 from kpg.query.ir.program import Program, Relation
 from kpg.query.ir.rewrites.expand_disjunction import count_rules
 from kpg.service.languages import RuleText, read_rules
 from kpg.service.limits import Limits
-from kpg.service.planner_process import PlanTask, shared_planner
+from kpg.service.planner_process import PlanTask, over_time, shared_planner
 from kpg.sql.session.sql_session import parse_cached
 
 if TYPE_CHECKING:
+    from kpg.api.contracts import Database
     from kpg.sql.parse.sql_statements import AnyStatement
 
 SMALL_TEXT_CHARACTERS: Final = 2_000
@@ -89,6 +91,18 @@ class Planner:
             return parse_cached(text, name)
         result: tuple[AnyStatement, ...] = self._elsewhere("sql", text, name)
         return result
+
+    @contextmanager
+    def limited(self, db: Database) -> Iterator[None]:
+        """Raise OverLimit in this block if it takes more CPU time than a plan may; it is checked at each pause."""
+        limit, began = self._limits.plan_seconds, db.used_seconds
+
+        def check(nbytes: int) -> None:
+            if db.used_seconds - began > limit:
+                raise over_time(limit)
+
+        with budget(check):
+            yield
 
     def _elsewhere(self, name: str, *arguments: Any) -> Any:
         limits = self._limits

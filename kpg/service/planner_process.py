@@ -149,11 +149,7 @@ def value_of(outcome: TaskOutcome, task: LimitedTask) -> Any:
     if outcome.error is not None:
         raise outcome.error
     if outcome.exceeded == "time":
-        raise OverLimit(
-            f"the text takes more than {task.seconds:g} seconds of CPU time to parse and plan",
-            detail="The limit is plan_seconds.",
-            hint="Split it into several texts, or raise the limit: kpg serve --max-plan-seconds N.",
-        )
+        raise over_time(task.seconds)
     if outcome.exceeded:
         raise OverLimit(
             f"the text takes more than {task.bytes:,} bytes of memory to parse and plan",
@@ -163,6 +159,15 @@ def value_of(outcome: TaskOutcome, task: LimitedTask) -> Any:
     if outcome.defect:
         raise RuntimeError(outcome.defect)
     return outcome.result
+
+
+def over_time(seconds: float) -> OverLimit:
+    """Return the error for a text that takes too long."""
+    return OverLimit(
+        f"the text takes more than {seconds:g} seconds of CPU time to parse and plan",
+        detail="The limit is plan_seconds.",
+        hint="Split it into several texts, or raise the limit: kpg serve --max-plan-seconds N.",
+    )
 
 
 def start_child() -> subprocess.Popen[bytes]:

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from kpg.api.contracts import Arrangement
+from kpg.api.request_queue import RequestQueue
 from kpg.columns.updates import Ints
 from kpg.errors import InUse, NotSupported, TypeMismatch
 from kpg.query.lower.value_expressions import kind_of_type
@@ -116,7 +117,9 @@ class SqlRelations:
         self._new_number = new_number
         self._numbers: WeakKeyDictionary[SqlSubscription, int] = WeakKeyDictionary()
         self._sessions: dict[Any, SqlSession] = {}
+        self._queues: dict[Any, RequestQueue] = {}  # of each client, whose statements run one after the other
         self._version = -1
+        catalog_of(db).planning = partial(planner.limited, db)
 
     def within(self, owner: Any, function: Callable[[SqlSession], Result]) -> Result:
         """Call a function with the session of a client; then publish what it has defined."""
@@ -125,11 +128,14 @@ class SqlRelations:
             session = self._sessions[owner] = SqlSession(
                 self.db, False, self._is_foreign, self._require_droppable, self._planner.sql,
                 advances_pending=True,  # arguments of other sessions wait for the next epoch, whichever it is
+                takes_turns=self.db.is_single_worker,
             )  # fmt: skip
-        try:
-            return function(session)
-        finally:
-            self.publish()
+            self._queues[owner] = RequestQueue(self.db.wait_for_future)
+        with self._queues[owner].turn(), self.db.in_turns():
+            try:
+                return function(session)
+            finally:
+                self.publish()
 
     def _require_droppable(self, names: Sequence[str]) -> None:
         """Raise if SQL may not drop a name: it belongs to the service, or a rule or an interest reads it."""
@@ -163,6 +169,7 @@ class SqlRelations:
     def drop_owner(self, owner: Any) -> None:
         """End the session of a client; an open transaction is rolled back."""
         session = self._sessions.pop(owner, None)
+        self._queues.pop(owner, None)
         if session is not None:
             session.close()
 

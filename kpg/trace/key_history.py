@@ -18,6 +18,7 @@ import numpy as np
 from kpg.algebra.order import Time, less_equal
 from kpg.columns.consolidation import consolidate
 from kpg.columns.exact_diffs import MAX_MASS, digit_count, is_exact, join_digits, narrow, with_digits
+from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints, Updates, constant, spread, trim
 from kpg.kernels.gather_rows import consolidate_keys, copy_histories, copy_rows_as_of, fill_offsets, group_offsets
 from kpg.kernels.sum_diffs import sum_diffs
@@ -139,11 +140,16 @@ def _rows_as_of(batches: Sequence[Batch], table: Ints, ranges: Ints, n: int, at:
         table = table_of([batch.row for batch in batches])
     lanes, width = _shape(batches, 0)
     data, diffs = np.empty((lanes, n), np.int64), np.empty((width, n), np.int64)
-    kept = copy_rows_as_of(table, ranges, np.array(at, np.int64), data, diffs)
+    kept = aside(data.size, _copy_rows, batches, table, ranges, np.array(at, np.int64), data, diffs)
     if digits:
         diffs = narrow(join_digits(diffs, digits))
     rows = Updates(trim(data, kept), SAME_TIME, trim(diffs, kept))
-    return consolidate(rows) if kept > 1 else rows
+    return aside(rows.data.size, consolidate, rows) if kept > 1 else rows
+
+
+def _copy_rows(batches: Sequence[Batch], table: Ints, ranges: Ints, at: Ints, data: Ints, diffs: Ints) -> int:
+    """Copy the rows as of a time, and return their number; the batches stay in memory meanwhile."""
+    return int(copy_rows_as_of(table, ranges, at, data, diffs))
 
 
 def _shape(batches: Sequence[Batch], lanes: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 import psycopg
 import pytest
 
+from kpg.service import Limits
 from tests.server.serving import ADMIN, served
 
 BRANCHES = 1_000  # of a CASE: evaluating it takes more of Python's stack than there is
@@ -30,3 +31,13 @@ def test_an_expression_that_is_nested_too_deeply_is_an_error_of_its_client_only(
             db.execute(f"SELECT CASE {branches} END FROM n")
         assert calm.execute("SELECT count(*) FROM n").fetchall() == [(2,)]
         assert db.execute("SELECT y FROM n WHERE x = 1").fetchall() == [(10,)]
+
+
+def test_a_text_that_takes_too_long_to_plan_is_refused():
+    numbers = ", ".join(map(str, range(100, 500)))
+    with served(pg_port=0, limits=Limits(plan_seconds=0.004)) as server, connect(server) as db:
+        db.execute("CREATE TABLE m (x bigint)")
+        for statement in (f"SELECT x FROM m WHERE x IN ({numbers})", f"DELETE FROM m WHERE x IN ({numbers})"):
+            with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="0.004 seconds of CPU time"):
+                db.execute(statement)
+        assert db.execute("SELECT 1").fetchall() == [(1,)]

@@ -11,6 +11,7 @@ from collections.abc import Collection as NameCollection
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
+from time import thread_time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
@@ -127,6 +128,22 @@ class Database(Uncopyable, ABC):
     def uninterrupted(self) -> AbstractContextManager[None]:
         """Return a block in which waiting lets no other request run: what was read stays true until it ends."""
         return nullcontext()
+
+    def in_turns(self) -> AbstractContextManager[None]:
+        """Return a block in which long computations of this request let others run at their pauses.
+
+        State may have changed after a pause, and the request may be cancelled there.
+        """
+        return nullcontext()
+
+    def including_writes(self) -> AbstractContextManager[None]:
+        """Return a block in which reads include all writes before them, however long an answer takes."""
+        return nullcontext()
+
+    @property
+    def used_seconds(self) -> float:
+        """The CPU time that this request has used so far; without requests, the thread."""
+        return thread_time()
 
     def read_together(self, *answers: Output, as_of: int | None = None) -> list[pa.Table]:
         """Return the rows of several answers, all as of one time: by default the newest that all have completed.

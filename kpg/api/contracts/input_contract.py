@@ -83,6 +83,14 @@ class Input(SourceCollection):
         """Keep the rows indexed by these columns, unless a query has made the relation keep another index already."""
 
     @abstractmethod
+    def encode_rows(self, rows: Any) -> Ints:
+        """Return rows encoded, as `take_encoded` accepts them; raise if they cannot be inserted."""
+
+    @abstractmethod
+    def take_encoded(self, data: Ints, diff: int) -> None:
+        """Insert encoded rows now, each `diff` times; a negative number removes them."""
+
+    @abstractmethod
     def take_lanes(self, updates: Updates) -> None:
         """Accept rows that are encoded already."""
 

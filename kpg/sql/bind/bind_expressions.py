@@ -13,6 +13,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from kpg.columns.pause_points import pause
 from kpg.errors import ParseError, TypeMismatch, UndefinedName
 from kpg.query.source_text import did_you_mean
 from kpg.sql.bind.bind_calls import CallBinder
@@ -55,6 +56,7 @@ class ExpressionBinder(PredicateBinder, CallBinder):
 
     def bind(self, node: exp.Expr) -> Scalar:
         """Return an expression as a scalar; a string constant may still have no type."""
+        pause()
         operator = OPERATORS.get(type(node))
         method: Callable[[exp.Expr], Scalar] | None = getattr(self, f"bind_{type(node).__name__}", None)
         if operator is not None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from kpg.errors import KpgError, ProgramError, TypeMismatch
+from kpg.errors import Closed, KpgError, ProgramError, ResourceError, TypeMismatch
 from kpg.sql.functions.cast_rules import NUMERIC, CastContext, can_cast, common_type, numeric_of
 from kpg.sql.functions.resolve import resolve
 from kpg.sql.functions.sql_literals import read_literal
@@ -28,6 +28,8 @@ def located(span: Span | None) -> Iterator[None]:
     """Give errors that are raised within a position, unless they have one."""
     try:
         yield
+    except (Closed, ResourceError):  # the statement was cancelled, or took too long, at a pause
+        raise
     except KpgError as error:
         if isinstance(error, ProgramError) and error.line is not None:
             raise

@@ -12,14 +12,14 @@ from sqlglot import exp
 
 from kpg.errors import ProgramError
 from kpg.sql.bind.bind_context import BindContext
-from kpg.sql.bind.tree_reading import name_of
+from kpg.sql.bind.tree_reading import find_nodes, name_of
 from kpg.sql.functions.resolve import is_aggregate
 from kpg.sql.parse.sql_failures import sql_failure
 
 
 def mentioned_tables(node: exp.Expr) -> set[str]:
     """Return the names of all tables that a query mentions, at any depth."""
-    return {name_of(table.this) for table in node.find_all(exp.Table) if isinstance(table.this, exp.Identifier)}
+    return {name_of(table.this) for table in find_nodes(node, exp.Table) if isinstance(table.this, exp.Identifier)}
 
 
 def mentions_table(node: exp.Expr | None, name: str) -> bool:

@@ -6,14 +6,18 @@ syntax that the binder does not know, and is refused by name (0A000), never igno
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
+from kpg.columns.pause_points import pause
 from kpg.query.source_text import SourceText
 from kpg.sql.parse.postgres_tokens import folded
 from kpg.sql.parse.spans import Span
 from kpg.sql.parse.sql_failures import not_supported
+
+Node = TypeVar("Node", bound=exp.Expr)
 
 
 def span_of(node: exp.Expr, source: SourceText) -> Span | None:
@@ -28,10 +32,19 @@ def span_of(node: exp.Expr, source: SourceText) -> Span | None:
 
 def take(node: exp.Expr, source: SourceText, *names: str) -> tuple[Any, ...]:
     """Return the arguments of a node with these names, None for absent ones; refuse the node if it has others."""
+    pause()
     for name, value in node.args.items():
         if name not in names and value not in (None, False, []):
             raise not_supported(f"{name.strip('_')} of {type(node).__name__}", span_of(node, source))
     return tuple(node.args.get(name) for name in names)
+
+
+def find_nodes(root: exp.Expr, kind: type[Node]) -> Iterator[Node]:
+    """Yield the nodes of a kind in a tree, with pauses: a tree may have many thousands of nodes."""
+    for node in root.walk():
+        pause()
+        if isinstance(node, kind):
+            yield node
 
 
 def name_of(identifier: exp.Expr) -> str:

@@ -7,7 +7,8 @@ the db, not to a session. `version` grows with every change, so that cached plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
@@ -17,6 +18,7 @@ from kpg.sql.catalog.definition_store import RESERVED, DefinitionStore
 from kpg.sql.catalog.entries import CatalogEntry, SequenceEntry, TableColumn, TableEntry, ViewEntry
 from kpg.sql.catalog.system_catalog import SystemCatalog
 from kpg.sql.catalog.system_columns import is_system
+from kpg.sql.catalog.table_turns import TableTurns
 from kpg.sql.lower.engine_types import sql_type
 from kpg.sql.sql_states import with_sqlstate
 
@@ -90,6 +92,8 @@ class DatabaseCatalog:
         self.sequences: dict[str, SequenceEntry] = {}
         self.keys: dict[tuple[str, tuple[str, ...]], Arrangement] = {}  # by table and the columns of a key
         self.subscriptions: WeakSet[ViewSubscription] = WeakSet()
+        self.turns = TableTurns(db)
+        self.planning: Callable[[], AbstractContextManager[None]] = nullcontext  # limits the time to plan in a block
         self.system = SystemCatalog(self)
         self.broken: dict[str, BrokenDefinition] = {}  # definitions on disk that could not be carried out again
 

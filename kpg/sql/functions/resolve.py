@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from kpg.columns.pause_points import pause
 from kpg.errors import TypeMismatch, UndefinedName
 from kpg.sql.functions.cast_rules import (
     ANY_COMPATIBLE,
@@ -82,6 +83,7 @@ def is_table_function(name: str) -> bool:
 
 
 def _resolve(name: str, types: tuple[SqlType, ...], table: dict[str, tuple[Entry, ...]]) -> Resolution[Entry]:
+    pause()
     entries = table.get(name, ())
     signatures = [(entry, expanded) for entry in entries if (expanded := _expand(entry, len(types))) is not None]
     chosen = _exact(signatures, types, is_operator(name)) or _best(name, signatures, types)

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from kpg.columns.expression import Expression
+from kpg.columns.pause_points import pause
 from kpg.plan import nodes
 from kpg.plan.node_traversal import dependencies_first
 
@@ -55,6 +56,7 @@ def with_replaced(value: Any, shared: dict[nodes.PlanNode, nodes.PlanNode]) -> A
 
 
 def _parts(node: Any) -> list[Hashable]:
+    pause()
     return [_key(getattr(node, field.name)) for field in fields(node)]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kpg.columns.pause_points import pause
 from kpg.sql.lower.join_graph import JoinGraph
 from kpg.sql.lower.row_estimates import RowEstimates, share_of_term
 from kpg.sql.relational.scalars import Column
@@ -109,6 +110,7 @@ class JoinOrder:
 
     def join(self, left: JoinTree, right: JoinTree) -> JoinTree:
         """Return the join of two trees with its estimated rows and cost."""
+        pause()
         both = left.relations | right.relations
         keys = self._keys(left, right)
         identified = tuple(self._is_identified(side, at, keys) for at, side in enumerate((left, right)))

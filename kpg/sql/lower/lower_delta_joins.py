@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from kpg.api.collection import Collection
 from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Named, Written
+from kpg.columns.pause_points import pause
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.sql.lower.join_choice import KeptRows
@@ -135,6 +136,7 @@ def steps_of(graph: JoinGraph, lowered: list[LoweredRelation], start: int) -> li
     """
     reached, steps = 1 << start, list[LookupStep]()
     while reached != (1 << len(graph.relations)) - 1:
+        pause()
         best: LookupStep | None = None
         for number in range(len(graph.relations)):
             if reached >> number & 1:

@@ -8,7 +8,7 @@ collection have different names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kpg.api.collection import Collection
@@ -93,8 +93,8 @@ def lower_query(
     if choices is not None:
         choices += lowering.joins
     values: dict[str, Expression] = {}
-    for name, column in zip(query.names, query.relation.columns, strict=True):
-        values[free_name(name, values)] = lowered.reference(column)
+    for name, column in zip(free_names(query.names), query.relation.columns, strict=True):
+        values[name] = lowered.reference(column)
     rows = lowered.rows.select(**values)
     return Collection(db, share_arrangements(share_equal_plans(rows.node)))
 
@@ -131,10 +131,14 @@ def _facts(source: Collection, key: tuple[str, ...]) -> SourceFacts:
     return SourceFacts(not_null, promised, getattr(source, "size", 0), kept, likely)
 
 
-def free_name(name: str, taken: Mapping[str, object]) -> str:
-    """Return a name for a result column that no earlier column has."""
-    number, free = 1, name or "column"
-    while free in taken:
-        number += 1
-        free = f"{name}_{number}"
-    return free
+def free_names(names: Iterable[str]) -> list[str]:
+    """Return different names for the columns of a result: the given ones, numbered where an earlier column has it."""
+    taken: dict[str, None] = {}
+    numbers: dict[str, int] = {}  # the last one of each name
+    for name in names:
+        number, free = numbers.get(name, 1), name or "column"
+        while free in taken:
+            number += 1
+            free = f"{name}_{number}"
+        taken[free], numbers[name] = None, number
+    return list(taken)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Literal, Written
 from kpg.columns.expression_origin import ExpressionOrigin
+from kpg.columns.pause_points import pause
 from kpg.sql.functions.sql_casts import build_cast, is_total_cast, read_array
 from kpg.sql.functions.text_output import write_array
+from kpg.sql.lower.constant_memberships import split_memberships
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.parse.sql_failures import position_of
 from kpg.sql.relational.scalars import (
@@ -45,6 +47,7 @@ def expression_of(scalar: Scalar, names: Names) -> Expression:
     def lower(part: Scalar) -> Expression:
         return expression_of(part, names)
 
+    pause()
     match scalar:
         case ColumnValue():
             return ColumnReference(names[scalar.column])
@@ -62,7 +65,8 @@ def expression_of(scalar: Scalar, names: Names) -> Expression:
         case And():
             return balanced(and_, [lower(term) for term in scalar.terms])
         case Or():
-            return balanced(or_, [lower(term) for term in scalar.terms])
+            tests, others = split_memberships(scalar.terms, names)
+            return balanced(or_, [*tests, *(lower(term) for term in others)])
         case Not():
             return ~lower(scalar.term)
         case IsNull():

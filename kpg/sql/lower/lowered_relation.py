@@ -49,11 +49,13 @@ def unique_names(columns: Iterable[Column], taken: Iterable[str] = ()) -> dict[C
     """Return a name for each column: its own, numbered where an earlier column has it."""
     used = set(taken)
     names: dict[Column, str] = {}
+    numbers: dict[str, int] = {}  # the last one of each name
     for column in columns:
-        name, number = column.name or "column", 1
+        name, number = column.name or "column", numbers.get(column.name, 1)
         while name in used:
             number += 1
             name = f"{column.name} {number}"
         used.add(name)
+        numbers[column.name] = number
         names[column] = name
     return names

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kpg.columns.bind import bind
 from kpg.columns.expression import ColumnReference, Expression
+from kpg.columns.pause_points import pause
 from kpg.columns.schema import Type
 from kpg.sql.lower.lower_scalars import expression_of
 from kpg.sql.lower.lowered_relation import LoweredRelation
@@ -57,6 +58,7 @@ class RelationLowering:
         """Return the collection of a relation."""
         lowered = self._lowered.get(relation)
         if lowered is None:
+            pause()
             lowered = self._lowered[relation] = self.table[type(relation)](self, relation)
         return lowered
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from kpg.columns.pause_points import pause
 from kpg.sql.parse.postgres_tokens import is_word, words
 from kpg.sql.parse.primary_rules import PrimaryRules
 
@@ -65,6 +66,7 @@ class ExpressionRules(PrimaryRules):
 
     def prefix(self, restricted: bool) -> exp.Expr:
         """Parse a prefix operator with its operand, or a primary expression with what follows it."""
+        pause()
         start = self._index
         if not restricted and self.accept("not"):
             return self.spanned(exp.Not(this=self.parse_expression(NOT)), start)

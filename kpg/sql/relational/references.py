@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
+from kpg.columns.pause_points import pause
 from kpg.sql.relational.relations import BoundRelation, Definition, Scan
 from kpg.sql.relational.scalars import (
     AggregateCall,
@@ -33,6 +34,7 @@ def all_parts(part: Any) -> Iterator[Scalar | BoundRelation]:
     seen: set[int] = set()
     stack = [part]
     while stack:
+        pause()
         current = stack.pop()
         if isinstance(current, BoundRelation):
             if id(current) in seen:

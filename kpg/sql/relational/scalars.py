@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from kpg.columns.pause_points import pause
 from kpg.sql.sql_types import BOOLEAN, SqlType
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ def part_names(kind: type[Scalar]) -> tuple[str, ...]:
 
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
     """Return the direct parts of a scalar. Subqueries are no part of it, except the condition of `AnyRow`."""
+    pause()
     collected: list[Scalar] = []
     for name in part_names(type(scalar)):
         _collect(getattr(scalar, name), collected)
@@ -212,6 +214,7 @@ def _collect(value: Any, into: list[Scalar]) -> None:
 
 def map_parts(scalar: Scalar, function: Callable[[Scalar], Scalar]) -> Scalar:
     """Return the scalar with a function applied to its direct parts."""
+    pause()
     changed = {}
     for name in part_names(type(scalar)):
         old = getattr(scalar, name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kpg.columns.pause_points import pause
 from kpg.sql.relational.relations import (
     Aggregate,
     BoundJoin,
@@ -229,6 +230,7 @@ class Verifier:
 
     def scalar(self, scalar: Scalar, scope: Scope) -> None:
         """Verify a scalar and all within it."""
+        pause()
         if isinstance(scalar, ColumnValue):
             assert scalar.column in scope, f"{scalar.column!r} is not available"
             assert scalar.type == scalar.column.type, f"the type of {scalar.column!r}"

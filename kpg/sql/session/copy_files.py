@@ -115,11 +115,12 @@ def load_columns(session: SqlSession, target: CopyTarget, rows: list[tuple[Any, 
 
 def insert_given(session: SqlSession, entry: TableEntry, given: pa.Table) -> QueryResult:
     """Insert rows of some columns; the others have their defaults."""
-    rows = fill_defaults(session, entry, given)
-    check_rows(session, entry, rows)
-    schema = schema_of_table(session, entry)
-    check_keys(session, entry, rows, no_rows(schema))
-    apply(session, TableWrite(entry, no_rows(schema), rows))
+    with session.writing([entry.name] if entry.keys else []):
+        rows = fill_defaults(session, entry, given)
+        check_rows(session, entry, rows)
+        schema = schema_of_table(session, entry)
+        check_keys(session, entry, rows, no_rows(schema))
+        apply(session, TableWrite(entry, no_rows(schema), rows))
     return QueryResult(f"COPY {rows.num_rows}")
 
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from kpg.columns.pause_points import aside
 from kpg.columns.schema import Schema
 from kpg.errors import DataError, SchemaMismatch
 from kpg.sql.catalog.entries import TableColumn
@@ -59,12 +60,14 @@ def read_columns(db: Database, path: str, table: str, columns: list[TableColumn]
     if options.match_header:
         check_header(path, columns, options)
     try:
-        raw = read_text(path, columns, options, {column.name: parsed_type(column.type) for column in columns})
+        types = {column.name: parsed_type(column.type) for column in columns}
+        raw = aside(Path(path).stat().st_size, read_text, path, columns, options, types)
         return cast_texts(db, table, columns, raw, options)
     except pa.ArrowInvalid as error:
         if "conversion error" not in str(error):
             raise
-    return cast_texts(db, table, columns, read_text(path, columns, options, {}), options)
+    raw = aside(Path(path).stat().st_size, read_text, path, columns, options, {})
+    return cast_texts(db, table, columns, raw, options)
 
 
 # CSV and text

@@ -18,7 +18,7 @@ from kpg.sql.session.run_query import FetchedRows
 from kpg.sql.session.sql_errors import sql_error
 from kpg.sql.session.sql_transaction import fetch_target_rows
 from kpg.sql.session.table_copies import copies_of, scan_of
-from kpg.sql.session.table_writes import TableWrite, apply, named_like, require_table, schema_of_table
+from kpg.sql.session.table_writes import TableWrite, apply, named_like, require_table, schema_of_table, write_changes
 
 if TYPE_CHECKING:
     from kpg.sql.session.sql_session import SqlSession
@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 
 def delete(session: SqlSession, statement: DeleteStatement, parameters: Parameters) -> QueryResult:
     """Carry out DELETE."""
-    require_table(session, str(statement.table))
-    bound = bind_delete(statement, session.catalog, parameters)
+    name = str(statement.table)
+    with session.writing([require_table(session, name).name]):
+        return delete_rows(session, statement, parameters)
+
+
+def delete_rows(session: SqlSession, statement: DeleteStatement, parameters: Parameters) -> QueryResult:
+    """Compute the rows that go, and write them."""
+    with session.catalog.planning():
+        bound = bind_delete(statement, session.catalog, parameters)
     entry, width = bound.table, len(bound.old)
     fetched = fetch_target_rows(session, bound.rows, entry)
     schema = schema_of_table(session, entry)
@@ -50,14 +57,16 @@ def truncate(session: SqlSession, statement: TruncateStatement) -> QueryResult:
     if statement.cascade:
         raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, "TRUNCATE … CASCADE: there are no foreign keys")
     entries = [require_table(session, str(name)) for name in statement.tables]
-    rows = [fetch_target_rows(session, scan_of(entry), entry).table for entry in entries]
+    with session.writing(entry.name for entry in entries):
+        tables = [fetch_target_rows(session, scan_of(entry), entry).table for entry in entries]
+        changes = [
+            TableWrite(entry, named_like(entry, table), no_rows(schema_of_table(session, entry)))
+            for entry, table in zip(entries, tables, strict=True)
+        ]
 
-    def fill() -> None:
-        for entry, table in zip(entries, rows, strict=True):
-            if table.num_rows:
-                session.db.inputs[entry.name].remove(named_like(entry, table))
-            if statement.restart_identity:
+        def restart() -> None:
+            for entry in entries if statement.restart_identity else ():
                 session.restart_numbers(entry)
 
-    session.write(fill)
+        write_changes(session, changes, restart)
     return QueryResult("TRUNCATE TABLE")

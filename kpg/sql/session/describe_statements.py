@@ -17,6 +17,7 @@ from sqlglot import exp
 from kpg.errors import UndefinedName
 from kpg.sql.bind.bind_statements import bind_delete, bind_insert, bind_query, bind_update
 from kpg.sql.bind.parameter_values import TypedParameter
+from kpg.sql.bind.tree_reading import find_nodes
 from kpg.sql.functions.cast_rules import NUMERIC
 from kpg.sql.functions.sql_literals import UntypedParameter, read_literal
 from kpg.sql.parse import sql_statements as statements
@@ -66,7 +67,7 @@ def parameter_count(statement: statements.SqlStatement) -> int:
     """Return the greatest number of a parameter that a statement mentions."""
     numbers = [0]
     for tree in trees_of(statement):
-        for node in tree.node.find_all(exp.Placeholder):
+        for node in find_nodes(tree.node, exp.Placeholder):
             if str(node.this).isdigit():
                 numbers.append(int(str(node.this)))
     if max(numbers) > 65_535:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from kpg.columns.bind import Evaluated, bind
+from kpg.columns.bind import BoundExpression, Evaluated, bind
+from kpg.columns.pause_points import pause
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
-from kpg.columns.table_rows import decode, encode
+from kpg.columns.table_rows import decode, encode, parts_with_pauses
+from kpg.columns.updates import Ints
 from kpg.errors import DataError
 from kpg.sql.functions.row_failures import state_of_reason
 from kpg.sql.lower.engine_types import engine_type
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from kpg.api.contracts import Database
 
 UNIT = Schema.of({"unit": int})
+ROWS_PER_PART = 2_000  # of VALUES that are encoded between two pauses
 
 
 def evaluate_scalars(
@@ -37,10 +40,21 @@ def evaluate_scalars(
     names = dict(zip(columns, schema.names, strict=False))  # without columns, the schema has a unit
     data = encode(schema, table, db.symbols)
     bound = [bind(expression_of(scalar, names), schema, db.symbols) for scalar in scalars]
-    values = [checked(expression.evaluate(data)) for expression in bound]
+    values = [evaluate_in_parts(expression, data) for expression in bound]
     result = Schema(tuple(f"column {at}" for at in range(len(bound))), tuple(expression.type for expression in bound))
     lanes = np.concatenate([np.atleast_2d(value) for value in values]) if values else np.empty((0, data.shape[1]))
     return decode(result, np.ascontiguousarray(lanes.astype(np.int64, copy=False)), db.symbols), result
+
+
+def evaluate_in_parts(expression: BoundExpression, data: Ints) -> Any:
+    """Return the values of an expression, with pauses; raise if a row failed."""
+    if not expression.sliceable or not data.shape[1]:
+        return checked(expression.evaluate(data))
+    parts = [
+        checked(expression.evaluate(np.ascontiguousarray(data[:, part])), part.start)
+        for part in parts_with_pauses(data.shape[1])
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
 
 class FailedRow(DataError):
@@ -53,8 +67,8 @@ class FailedRow(DataError):
         self.error = error
 
 
-def checked(evaluated: Evaluated) -> Any:
-    """Return the values; raise if a row failed."""
+def checked(evaluated: Evaluated, start: int = 0) -> Any:
+    """Return the values; raise if a row failed. Rows count from `start`."""
     failed = evaluated.failed
     if failed is not None and failed.any():
         row = int(np.argmax(failed))
@@ -62,7 +76,9 @@ def checked(evaluated: Evaluated) -> Any:
         position = f"{failure.origin.at}: " if failure.origin is not None and failure.origin.at else ""
         excerpt = failure.origin.excerpt if failure.origin is not None else ""
         what = f"{position}{failure.reason}"
-        raise FailedRow(row, sql_error(DataError, state_of_reason(failure.reason), what, detail=excerpt or None))
+        raise FailedRow(
+            start + row, sql_error(DataError, state_of_reason(failure.reason), what, detail=excerpt or None)
+        )
     return evaluated.values
 
 
@@ -101,8 +117,13 @@ def rows_of_values(db: Database, values: Values) -> tuple[pa.Table, Schema]:
     schema = Schema(tuple(f"column {at}" for at in range(len(types))), types)
     plain: list[list[Any]] = []
     for row in values.rows:
+        pause()
         plain.append([value.value if isinstance(value, Constant) else evaluate_one(db, value) for value in row])
-    data = encode(schema, [tuple(row) for row in plain], db.symbols)
+    parts = [encode(schema, [], db.symbols)]
+    for start in range(0, len(plain), ROWS_PER_PART):
+        pause()
+        parts.append(encode(schema, [tuple(row) for row in plain[start : start + ROWS_PER_PART]], db.symbols))
+    data = np.concatenate(parts, axis=1)
     return decode(schema, data, db.symbols), schema
 
 

@@ -48,9 +48,16 @@ if TYPE_CHECKING:
 
 
 def insert(session: SqlSession, statement: InsertStatement, parameters: Parameters) -> QueryResult:
-    """Carry out INSERT."""
-    require_table(session, str(statement.table))
-    bound = bind_insert(statement, session.catalog, parameters)
+    """Carry out INSERT. Without a key to check, it waits for no other statement that writes the table."""
+    name = str(statement.table)
+    with session.writing([name] if require_table(session, name).keys else []):
+        return insert_rows(session, statement, parameters)
+
+
+def insert_rows(session: SqlSession, statement: InsertStatement, parameters: Parameters) -> QueryResult:
+    """Compute the rows to insert, check them, and write them."""
+    with session.catalog.planning():
+        bound = bind_insert(statement, session.catalog, parameters)
     entry = bound.table
     session.check_reads(bound.rows)
     names = tuple(column.name for column in entry.columns)

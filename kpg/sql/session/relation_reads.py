@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from kpg.sql.bind.bind_calls import sequence_name
-from kpg.sql.bind.tree_reading import name_of
+from kpg.sql.bind.tree_reading import find_nodes, name_of
 from kpg.sql.functions.sql_sequences import SEQUENCE_FUNCTIONS
 from kpg.sql.parse.sql_statements import SyntaxTree
 from kpg.sql.parse.statement_parser import parse_expression
@@ -16,7 +16,7 @@ from kpg.sql.relational.relations import BoundRelation, Scan
 def relations_read(tree: SyntaxTree) -> frozenset[str]:
     """Return the tables and views that a query names, in any place; names of its own CTEs may be among them."""
     names = set()
-    for table in tree.node.find_all(exp.Table):
+    for table in find_nodes(tree.node, exp.Table):
         identifier = table.this
         if isinstance(identifier, exp.Identifier):
             names.add(identifier.name if identifier.quoted else identifier.name.lower())

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kpg.columns.consolidation import consolidate_all
+from kpg.columns.pause_points import aside
 from kpg.columns.schema import Schema
 from kpg.columns.table_rows import decode, empty_table, encode
 from kpg.columns.updates import Ints, Updates, constant
@@ -38,7 +39,7 @@ def sum_rows(
     ]
     if not parts:
         return no_rows(schema), np.empty(0, np.int64)
-    total = consolidate_all(parts)
+    total = aside(sum(part.data.size for part in parts), consolidate_all, parts)
     counts = np.broadcast_to(total.diffs[0], len(total))
     return decode(schema, np.ascontiguousarray(total.data), symbols), np.ascontiguousarray(counts)
 
@@ -63,7 +64,7 @@ def key_numbers(
     if not whole.shape[1]:
         return [np.empty(0, np.int64) for _ in tables]
     cuts = np.cumsum([part.shape[1] for part in lanes])[:-1]
-    return np.split(numbers_of_columns(whole), cuts)
+    return np.split(aside(whole.size, numbers_of_columns, whole), cuts)
 
 
 def numbers_of_columns(data: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -80,6 +81,10 @@ def numbers_of_columns(data: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def repeated(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Return whether an equal number stands before each one."""
+    return aside(len(numbers), _repeated, numbers)
+
+
+def _repeated(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     _, first = np.unique(numbers, return_index=True)
     mask = np.ones(len(numbers), np.bool_)
     mask[first] = False

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kpg.columns.pause_points import aside
 from kpg.columns.schema import Schema
 from kpg.errors import DataError, KpgError, TimeNotReached, TimeTooEarly, TooManyRounds
 from kpg.sql.functions.row_failures import state_of_reason
@@ -21,6 +22,7 @@ from kpg.sql.relational.relations import BoundRelation, Project, Query, without_
 from kpg.sql.relational.scalars import Column, ColumnValue, SortKey
 from kpg.sql.session.evaluate_rows import constant_rows
 from kpg.sql.session.key_lookups import looked_up_rows
+from kpg.sql.session.planned_version import require_planned_version
 from kpg.sql.session.sql_errors import INVALID_PARAMETER
 from kpg.sql.session.volatile_rows import projected, split_volatile
 from kpg.sql.sql_states import with_sqlstate
@@ -89,7 +91,10 @@ def fetch_rows(
     if db.sealed is None:
         db.advance(wait=not db.answers_lag)
     named = Query(relation, tuple(f"column {at}" for at in range(len(relation.columns))))
-    output = lower_query(db, named, CatalogSources(catalog, replacing)).output()
+    with catalog.planning():
+        plan = lower_query(db, named, CatalogSources(catalog, replacing))
+    require_planned_version(catalog)
+    output = plan.output()
     try:
         return FetchedRows(output.snapshot(as_of), output.schema)
     except DataError as error:
@@ -200,7 +205,12 @@ def sort_table(table: pa.Table, order: list[TableOrder]) -> pa.Table:
         return table
     names = [str(at) for at in range(len(arrays))]
     keys = pa.table(arrays, names=names)
-    return table.take(pc.sort_indices(keys, sort_keys=list(zip(names, directions, strict=True))))
+    return aside(table.num_rows * len(names), take_sorted, table, keys, list(zip(names, directions, strict=True)))
+
+
+def take_sorted(table: pa.Table, keys: pa.Table, order: list[Any]) -> pa.Table:
+    """Return the rows of a table in the order of some keys."""
+    return table.take(pc.sort_indices(keys, sort_keys=order))
 
 
 def sortable(column: Any) -> Any:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 def select(session: SqlSession, statement: QueryStatement, parameters: Parameters) -> QueryResult:
     """Carry out a query."""
-    query = bound_query(session.catalog, statement.query, parameters, standing=False)
+    with session.catalog.planning():
+        query = bound_query(session.catalog, statement.query, parameters, standing=False)
     session.check_reads(query.relation)
     as_of = read_time(session, statement.as_of, parameters)
     names = scanned_names(query.relation)

@@ -10,8 +10,8 @@ BEGIN is one epoch: all of it takes effect, or nothing. Texts that were parsed b
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -33,6 +33,7 @@ from kpg.sql.session.describe_statements import StatementShape, describe
 from kpg.sql.session.drop_names import drop
 from kpg.sql.session.explain_sql import explain
 from kpg.sql.session.insert_rows import insert
+from kpg.sql.session.planned_version import run_at_one_version
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import scanned_names
 from kpg.sql.session.select_rows import select
@@ -93,6 +94,7 @@ class SqlSession:
         before_drop: Callable[[Sequence[str]], None] = lambda names: None,
         parse: Callable[[str, str], tuple[statements.AnyStatement, ...]] = parse_cached,
         advances_pending: bool = False,
+        takes_turns: bool = False,
     ) -> None:
         self.db = db
         self.has_files = has_files  # whether COPY may read and write files of this process
@@ -100,6 +102,7 @@ class SqlSession:
         self.before_drop = before_drop  # raises if something outside SQL needs one of the names to drop
         self._parse = parse
         self._advances_pending = advances_pending  # whether pending rows get an epoch before that of a statement
+        self.takes_turns = takes_turns  # whether statements let other requests run; the session runs one at a time
         unit_input(db)  # constants are computed from its one row
         self.catalog = catalog_of(db)
         self.numbers = SequenceNumbers(self.catalog)
@@ -134,15 +137,14 @@ class SqlSession:
         transaction = self.transaction
         try:
             moment = datetime.datetime.now(datetime.UTC) if transaction is None else transaction.moment
-            is_query = transaction is None and isinstance(statement, statements.QueryStatement)
             with (
                 bounded_depth(statement.span),
                 fixed_moment(moment),
                 sequence_numbers(self.numbers),
                 using_settings(self.settings),
-                nullcontext() if is_query else self.db.uninterrupted(),
+                self._interruption(statement),
             ):
-                result = work()
+                result = run_at_one_version(self.catalog, work) if self.takes_turns else work()
             if transaction is not None and self.transaction is not transaction:
                 self.cursors.end_transaction(transaction)
             if self.transaction is None and self.catalog.store.has_unwritten_numbers:
@@ -152,6 +154,19 @@ class SqlSession:
             if transaction is not None and self.transaction is transaction:
                 transaction.failed = True
             raise
+
+    def _interruption(self, statement: statements.SqlStatement) -> AbstractContextManager[None]:
+        """Return the block of a statement: one that may not be left, or one whose reads include all writes."""
+        if isinstance(statement, statements.QueryStatement) and (self.transaction is None or self.takes_turns):
+            return nullcontext()
+        if self.takes_turns and isinstance(statement, IN_TURNS):
+            return self.db.including_writes()
+        return self.db.uninterrupted()
+
+    def writing(self, names: Iterable[str]) -> AbstractContextManager[None]:
+        """Return a block in which no other statement writes some tables; in a transaction, COMMIT takes care."""
+        free = self.transaction is not None or not self.takes_turns
+        return nullcontext() if free else self.catalog.turns.writing(names)
 
     def _require_working(self, statement: statements.SqlStatement) -> None:
         """Raise if the open transaction has failed, unless the statement ends it."""
@@ -256,6 +271,11 @@ def session_of(db: Database) -> SqlSession:
         session = db.__dict__["_sql_session"] = SqlSession(db)
     return session
 
+
+IN_TURNS: Final = (  # write only at their end, and only if what they have read is still true
+    statements.InsertStatement, statements.UpdateStatement, statements.DeleteStatement, statements.TruncateStatement,
+    statements.CopyStatement, statements.TransactionStatement,
+)  # fmt: skip
 
 WRITES: Final = (
     statements.CreateTable, statements.CreateView, statements.CreateIndex, statements.CreateSequence,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from kpg.sql.session.relation_reads import scanned_names
 from kpg.sql.session.row_tables import difference, key_numbers, repeat, sum_rows
 from kpg.sql.session.run_query import FetchedRows, fetch_relation
 from kpg.sql.session.sql_errors import sql_error
-from kpg.sql.session.table_writes import Key, TableWrite, check_keys, write_change
+from kpg.sql.session.table_writes import Key, TableWrite, check_keys, write_changes
 from kpg.sql.session.volatile_rows import projected, split_volatile
 
 if TYPE_CHECKING:
@@ -150,17 +151,14 @@ def control_transaction(session: SqlSession, statement: TransactionStatement) ->
 
 def commit(session: SqlSession, transaction: SqlTransaction) -> None:
     """Write all changes as one epoch, unless a table that they depend on has changed."""
-    transaction.check_unchanged(sorted(transaction.reads))
-    changes = [transaction.net_change(changes[0].entry) for changes in transaction.changes.values()]
-    for change in changes:
-        check_keys(session, change.entry, change.inserted, change.removed)
-
-    def fill() -> None:
+    check = partial(transaction.check_unchanged, sorted(transaction.reads))
+    with session.writing(transaction.changes):
+        check()
+        changes = [transaction.net_change(changes[0].entry) for changes in transaction.changes.values()]
         for change in changes:
-            write_change(session, change)
-
-    if any(change.removed.num_rows or change.inserted.num_rows for change in changes):
-        session.write(fill)
+            check_keys(session, change.entry, change.inserted, change.removed)
+        if any(change.removed.num_rows or change.inserted.num_rows for change in changes):
+            write_changes(session, changes, check)
 
 
 # Rows that UPDATE and DELETE concern

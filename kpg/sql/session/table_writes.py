@@ -9,13 +9,17 @@ Outside a transaction a change is one epoch; inside, the transaction keeps it un
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kpg.columns.pause_points import aside
+from kpg.columns.updates import Ints
 from kpg.errors import ConstraintViolation, InUse, UndefinedName
 from kpg.sql.bind.bind_statements import NamedColumns, bind_scalar
 from kpg.sql.catalog.entries import TableEntry, ViewEntry
@@ -126,9 +130,14 @@ def check_key(session: SqlSession, entry: TableEntry, key: Key, inserted: pa.Tab
         return
     tables = [inserted, present, removed]
     new, old, gone = key_numbers(schema, tables, key, session.db.symbols)
-    clash = repeated(new) | np.isin(new, np.setdiff1d(old, gone))
+    clash = repeated(new) | aside(len(new) + len(old), is_present, new, old, gone)
     if clash.any():
         raise duplicate_key(entry, key, inserted, int(np.argmax(clash)))
+
+
+def is_present(new: Ints, old: Ints, gone: Ints) -> npt.NDArray[np.bool_]:
+    """Return whether each number is among the old ones that are not gone."""
+    return np.isin(new, np.setdiff1d(old, gone))
 
 
 def duplicate_key(entry: TableEntry, key: Key, rows: pa.Table, at: int) -> ConstraintViolation:
@@ -155,16 +164,48 @@ def apply(session: SqlSession, change: TableWrite) -> None:
     if session.transaction is not None:
         session.transaction.add(change)
     elif change.removed.num_rows or change.inserted.num_rows:
-        session.write(lambda: write_change(session, change))
+        write_changes(session, [change])
 
 
-def write_change(session: SqlSession, change: TableWrite) -> None:
-    """Pass a change to the input of its table."""
+def write_changes(
+    session: SqlSession, changes: Sequence[TableWrite], before: Callable[[], None] = lambda: None
+) -> None:
+    """Write changes as one epoch. They are encoded before, so that other requests may run until then.
+
+    `before` is called when nothing can interrupt any more; it may raise.
+    """
+    encoded = [encode_change(session, change) for change in changes]
+    with session.db.uninterrupted():
+        for change in changes:
+            require_same(session, change.entry)
+        before()
+        session.write(lambda: fill_all(encoded))
+
+
+def fill_all(encoded: Sequence[Callable[[], None]]) -> None:
+    """Pass encoded changes on."""
+    for fill in encoded:
+        fill()
+
+
+def encode_change(session: SqlSession, change: TableWrite) -> Callable[[], None]:
+    """Return a function that passes a change to the input of its table."""
     source = session.db.inputs[change.entry.name]
-    if change.removed.num_rows:
-        source.remove(change.removed)
-    if change.inserted.num_rows:
-        source.insert(change.inserted)
+    removed, inserted = source.encode_rows(change.removed), source.encode_rows(change.inserted)
+
+    def fill() -> None:
+        for data, diff in ((removed, -1), (inserted, 1)):
+            if data.shape[1]:
+                source.take_encoded(data, diff)
+
+    return fill
+
+
+def require_same(session: SqlSession, entry: TableEntry) -> None:
+    """Raise if a table was dropped, or replaced by another, since a statement has looked it up."""
+    if session.catalog.entry(entry.name) != entry:
+        what = f"{entry.name} was dropped while the statement ran"
+        raise sql_error(UndefinedName, sql_errors.UNDEFINED_TABLE, what)
 
 
 def require_table(session: SqlSession, name: str) -> TableEntry:

@@ -36,8 +36,15 @@ if TYPE_CHECKING:
 
 def update(session: SqlSession, statement: UpdateStatement, parameters: Parameters) -> QueryResult:
     """Carry out UPDATE."""
-    require_table(session, str(statement.table))
-    bound = bind_update(statement, session.catalog, parameters)
+    name = str(statement.table)
+    with session.writing([require_table(session, name).name]):
+        return update_rows(session, statement, parameters)
+
+
+def update_rows(session: SqlSession, statement: UpdateStatement, parameters: Parameters) -> QueryResult:
+    """Compute the rows that go and come, check them, and write them."""
+    with session.catalog.planning():
+        bound = bind_update(statement, session.catalog, parameters)
     entry, width = bound.table, len(bound.old)
     fetched = fetch_target_rows(session, bound.rows, entry)
     old = named_like(entry, fetched.table.select(range(width)))
