@@ -26,6 +26,7 @@ EXTRA = (
     ("mean_resident_percent", "{:.2f}% by RSS"),
     ("order_times", "by order of clauses {:.3g} times"),
     ("growth", "{:.3g} times a tenth of the size"),
+    ("us_per_round", "{:.3g} µs a round"),
     ("evaluation", "{}"),
     ("kept_tuples", "{:,} tuples kept"),
     ("kept_over_present", "rows kept/present {:.3g}"),
