@@ -19,6 +19,7 @@ Cost: one sort of n words, or less.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import cast
 
@@ -266,12 +267,8 @@ def _consolidate_words(parts: list[PackedUpdates], n: int, layout: Layout) -> Up
     row_bits = bits - diff_bits
     if row_bits <= TABLE_BITS and 1 << row_bits <= n and first.width == 1:
         table = np.zeros(1 << row_bits, np.int64)
-        diff_low = int(first.diffs[0, 0]) if first.has_constant_diff else layout.lows[-1]
         for part in parts:
-            if part.words.dtype == NARROW and part.layout == layout:
-                add_narrow_to_table(part.words, diff_bits, diff_low, table)
-            else:
-                add_words_to_table(part.words_in(layout), diff_bits, diff_low, table)
+            _add_packed(part, layout, table)
         return _read_table(cast(list[Updates], parts), table, layout.rows.fields)
     diff, out = first.diffs if first.has_constant_diff else None, _Output(first, n)
     end = n
@@ -284,6 +281,14 @@ def _consolidate_words(parts: list[PackedUpdates], n: int, layout: Layout) -> Up
         if diff is not None
         else _sort_and_sum(out, bits, layout.fields, diff_bits, first.width)
     )
+
+
+def _add_packed(part: PackedUpdates, layout: Layout, table: Ints) -> None:
+    """Add packed rows to a table of the possible rows of a layout. Their diffs may have a layout of their own."""
+    has_same_rows = part.layout.rows == layout.rows
+    words, own = (part.words, part.layout) if has_same_rows else (part.words_in(layout), layout)
+    add: Callable[..., None] = add_narrow_to_table if words.dtype == NARROW else add_words_to_table
+    add(words, own.diff_bits, int(part.diffs[0, 0]) if part.has_constant_diff else own.lows[-1], table)
 
 
 def _consolidate_counts(parts: list[Updates], n: int, row: Fields) -> Updates:

@@ -160,9 +160,21 @@ class PackedUpdates(Updates):
         """Return the words in a layout that includes this one."""
         if layout == self.layout:
             return self.words.astype(np.int64, copy=False)
+        if self.width == 1 and not self.has_constant_diff and self.layout.rows == layout.rows:
+            return self._words_with_diffs_in(layout)
         words = np.empty(len(self), np.int64)
         blocks = (self.data,) if self.has_constant_diff else (self.data, self.diffs)
         pack_rows([blocks], layout.fields, words)
+        return words
+
+    def _words_with_diffs_in(self, layout: Layout) -> Ints:
+        """Return the words in a layout that differs only in its diffs: their position does not depend on the rows."""
+        old, words = self.layout, self.words.astype(np.int64)  # a copy, which is changed in place
+        diffs = words & ((1 << old.diff_bits) - 1)
+        diffs += old.lows[-1] - layout.lows[-1]
+        words >>= old.diff_bits
+        words <<= layout.diff_bits
+        words |= diffs
         return words
 
 
