@@ -11,7 +11,7 @@ regardless of the number of updates pushed. If consolidation removed little, the
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,11 @@ from kpg.trace.merger import merge_updates
 MIN_UNSORTED_ROWS = 1 << 17  # fewer unsorted rows wait for the next seal: sorting them earlier would save little memory
 MIN_UNSORTED_PACKED_ROWS = 1 << 22  # the same for packed rows, so that a load from several workers is sorted once
 MIN_LOAD_ROWS = 1 << 17  # a smaller load is sorted at once
+MIN_ROWS_SORTED_APART = 1 << 15  # packed rows of one time: fewer are cheaper to unpack than to merge with the others
+MIN_PACKED_RATIO = 4  # of all rows to those that are not packed: more of these cost more to merge
 MAX_UNSORTED_RATIO = 4  # of unsorted rows to the run, where consolidation removed less than a quarter of the rows
+
+PackedForm: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]] | None  # time, and the constant diff if there is one
 
 
 class UnsealedPart(NamedTuple):
@@ -190,9 +194,33 @@ def _sort_parts(parts: list[UnsealedPart]) -> Updates:
     rows = sum([len(part.updates) for part in parts])
     if rows > rows_per_part(rows):
         return _sort_in_pieces(parts, rows_per_part(rows))
-    updates = [part.updates for part in parts]
+    groups = _group_by_form([part.updates for part in parts])
     parts.clear()
-    return aside(rows, consolidate_all, updates)
+    return _merge_runs([aside(rows, consolidate_all, group) for group in groups])
+
+
+def _group_by_form(parts: list[Updates]) -> list[list[Updates]]:
+    """Group packed rows of one time, and all others, if the packed ones are most: together, all would be unpacked."""
+    by_form: dict[PackedForm, list[Updates]] = {}
+    for part in parts:
+        by_form.setdefault(_packed_form(part), []).append(part)
+    packed = [
+        group for form, group in by_form.items() if form is not None and sum(map(len, group)) >= MIN_ROWS_SORTED_APART
+    ]
+    apart = {id(part) for group in packed for part in group}
+    others = [part for part in parts if id(part) not in apart]
+    if not others:
+        return packed
+    is_worth = packed and MIN_PACKED_RATIO * sum(map(len, others)) <= sum(map(len, parts))
+    return [*packed, others] if is_worth else [parts]
+
+
+def _packed_form(updates: Updates) -> PackedForm:
+    """Return the time and the diff of packed rows, which rows that are sorted as words have in common; else None."""
+    if not isinstance(updates, PackedUpdates):
+        return None
+    diff = updates.diffs[:, 0].tolist() if updates.has_constant_diff else ()
+    return tuple(updates.times[:, 0].tolist()), tuple(diff)
 
 
 def _sort_in_pieces(parts: list[UnsealedPart], rows: int) -> Updates:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import CLOSED, Frontier
+from kpg.columns.packed_updates import pack_updates
 from kpg.columns.updates import Updates, constant
 from kpg.testing import kernel_twins as naive
 from kpg.testing.strategies import advances, batch_cuts, depths, times
@@ -51,6 +52,29 @@ def test_consolidated_updates_may_be_mixed_with_others(data, depth, first):
     for part, is_consolidated in pushes if first else reversed(pushes):
         batcher.push(naive.updates(part, 1, depth), is_consolidated)
     assert naive.rows(batcher.seal(CLOSED)) == naive.consolidate(consolidated + other)
+
+
+@given(st.data(), st.sampled_from([1, 4]), st.integers(1, 3))
+def test_packed_rows_of_some_times_may_be_mixed_with_others(data, ratio, most):
+    """However they are grouped, since packed rows of one time are sorted apart from others if they are many."""
+    key, depth, batcher = st.tuples(st.integers(0, 3)), 2, Batcher(1, 2)
+    everything: list[naive.Update] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "MIN_ROWS_SORTED_APART", most)
+        patch.setattr(limits, "MIN_PACKED_RATIO", ratio)
+        for _ in range(data.draw(st.integers(1, 5))):
+            time, diff = data.draw(st.tuples(times(depth), st.sampled_from([1, -1, None])))
+            diffs = st.tuples(st.sampled_from([1, -1])) if diff is None else st.just((diff,))
+            is_packed = data.draw(st.booleans())
+            row = st.tuples(key, st.just(time) if is_packed else times(depth), diffs)
+            part = data.draw(st.lists(row, min_size=1, max_size=5))
+            updates = naive.updates(part, 1, depth)
+            if is_packed:
+                one_time = Updates(updates.data, constant(time), constant((diff,)) if diff else updates.diffs)
+                updates = pack_updates(one_time) or updates
+            batcher.push(updates)
+            everything += part
+        assert naive.rows(batcher.seal(CLOSED)) == naive.consolidate(everything)
 
 
 def test_a_single_consolidated_push_is_returned_without_a_copy():
