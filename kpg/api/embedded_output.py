@@ -201,9 +201,10 @@ class EmbeddedOutput(Output):
         installed = self.readable()
         warn_of_pending(self, as_of)
         time = check_readable(self.db, installed, as_of)
-        if counts:
-            return to_counted_table(self.db, installed, self.schema, time)
-        return to_table(self.db, installed, self.schema, time, None)
+        with self.db.in_turns():  # a request may have been left above already, so its caller expects it
+            if counts:
+                return to_counted_table(self.db, installed, self.schema, time)
+            return to_table(self.db, installed, self.schema, time, None)
 
     def preview(self, size: int = PREVIEW_ROWS) -> AnswerPreview:
         if self.order:
