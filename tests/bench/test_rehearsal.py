@@ -60,7 +60,7 @@ def test_each_recursion_says_whether_it_ran_in_the_recursion_operator_or_as_a_lo
     first, second = (rehearse(experiment(name)).rows for name in ("Q1", "Q2"))
     assert len(first) == 10 and {row["evaluation"] for row in first} == {"recursion operator"}
     by_case = {row["case"]: row["evaluation"] for row in second}
-    assert len(by_case) == 21 and {case.split(", ")[1] for case in by_case} == {"label", "two atoms", "negation"}
+    assert len(by_case) == 30 and {case.split(", ")[1] for case in by_case} == {"label", "two atoms", "negation"}
     assert set(by_case.values()) == {"recursion operator"}
 
 
