@@ -4,12 +4,14 @@
 
 Nodes are integers. Cost: indexes of the edges by src and by dst, shared if they exist; each edge passes the loop about
 once in each direction. A change costs the edges of the nodes that change their path to the least node of the component;
-on a graph without bridges these are few.
+on a graph without bridges these are few. On several workers, each merges the components of its own edges first, and the
+loop has at most one edge for each node and worker.
 """
 
 from __future__ import annotations
 
 from kpg.api.collection import Collection
+from kpg.api.worker_components import within_workers
 from kpg.columns.functions import col
 from kpg.graphs.edges import indexed
 from kpg.graphs.spread import spread
@@ -17,7 +19,7 @@ from kpg.graphs.spread import spread
 
 def wcc(edges: Collection) -> Collection:
     """Return the component (`node`, `component`) of each end of `edges` (src, dst), named by its least node."""
-    edges = indexed(edges)
+    edges = within_workers(indexed(edges))
     ends = [edges.select(node=col(end), component=col(end)) for end in ("src", "dst")]
     ways = (edges, "src", "dst"), (edges, "dst", "src")
     return spread(local_minima(edges), *ways, otherwise=ends[0].concat(ends[1]))

@@ -50,7 +50,7 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
             return [RenderDependency(inner) for inner in least_values.inputs()]
         case nodes.LeaveNode():
             return [RenderDependency(node.input)]
-        case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.VariableNode():
+        case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.WorkerComponentsNode() | nodes.VariableNode():
             return [RenderDependency(inner) for inner in inputs_of(node)]
         case nodes.DeltaSourceNode() | nodes.SaturatedNode() | nodes.ChosenRowsNode() | nodes.NumberedRowsNode():
             return [RenderDependency(inner) for inner in inputs_of(node)]

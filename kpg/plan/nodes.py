@@ -224,6 +224,16 @@ class ConsolidateNode(PlanNode):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class WorkerComponentsNode(PlanNode):
+    """Edges (src, dst) from each node to the least node of its component, among the edges that one worker has.
+
+    The edges of all workers together have the components of the input. Which edges they are depends on the workers.
+    """
+
+    input: PlanNode
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class ArrangeNode(PlanNode):
     """A collection indexed by some columns.
 

@@ -49,6 +49,7 @@ KINDS: Final[dict[str, type[nodes.PlanNode]]] = {
     "Enter": nodes.EnterNode,
     "Concat": nodes.ConcatNode,
     "Consolidate": nodes.ConsolidateNode,
+    "WorkerComponents": nodes.WorkerComponentsNode,
     "Arrange": nodes.ArrangeNode,
     "Join": nodes.JoinNode,
     "Reduce": nodes.ReduceNode,

@@ -20,6 +20,7 @@ from kpg.operators.source import Source
 from kpg.plan import nodes
 from kpg.plan.chains import render_chain
 from kpg.plan.component_loops import render_components, why_components_loop
+from kpg.plan.component_stars import render_worker_components
 from kpg.plan.constant_rows import feed_values, render_values
 from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
@@ -213,6 +214,8 @@ class Renderer(Streams):
                 rendered, source = render_values(self, node)
                 self._constants.append((node, source))
                 return rendered
+            case nodes.WorkerComponentsNode():
+                return render_worker_components(self, node)
             case nodes.ConsolidateNode():
                 return self.consolidate(self.collection(node.input))
             case nodes.VariableNode():
