@@ -20,10 +20,11 @@ from kpg.cluster.rank_commands.time_commands import (
     MarkCommand,
     RankReport,
     TakeBackCommand,
+    TimeCommand,
 )
 from kpg.cluster.sent_rows import SentMark
 from kpg.cluster.staged_rows import KEPT_SECONDS
-from kpg.errors import KpgError, StorageError, Unavailable, WorkerLost
+from kpg.errors import KpgError, ResourceError, StorageError, Unavailable, WorkerLost
 from kpg.storage.record import Origin
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class ClusterTransactions:
 
     def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...], wait: bool) -> list[RankReply[RankReport]]:
         """Make all workers log the rows they received and agree that all have, then move their clocks."""
+        self._check_accepted()
         to, written_origins = frontier.elements, tuple((origin.source, origin.batch) for origin in origins)
         sealed = self.db.completion.take_sealed() if self.db.answers_lag else -1
         seal = not self.db.completion.watched
@@ -136,6 +138,17 @@ class ClusterTransactions:
             return self.db.coordinator.ask(command)
         except StorageError:
             self.db.completion.hold_seal(False)
+            raise
+
+    def _check_accepted(self) -> None:
+        """If workers may refuse rows, wait until they have accepted all; else drop the pending rows on all of them."""
+        if self.db.config.memory_limit is None or not self.db.pending:
+            return
+        try:
+            self.db.coordinator.ask(TimeCommand())
+        except ResourceError as error:
+            self.take_back()
+            error.detail = f"{error.detail or ''} All rows since the last advance were dropped.".strip()
             raise
 
     def _finish_advance(self, frontier: Frontier, replies: list[RankReply[RankReport]], wait: bool) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.cluster.rank_commands.time_commands import TimeCommand
 from tests.columns.change_model import CHANGES, ROWS, model
 
 HOW = st.sampled_from([(3, None, ("x",)), (3, None, ("y", "z")), (1, None, ("x",)), (2, None, ("x",)), (1, 2, ("x",))])
@@ -84,3 +85,18 @@ def test_changes_reach_their_owners_again_when_a_worker_dies(tmp_path: Path, kep
         db.advance()
         assert every.rows() == sorted((x, x % 7) for x in range(5, 40))
         assert db.recoveries == 1
+
+
+def test_rows_that_a_worker_refuses_leave_all_clocks_where_they_were() -> None:
+    """The advance may follow the rows in one message; a refusal must not leave the clocks of workers ahead."""
+    with kpg.open(workers=2, memory_limit=300 << 20) as db:
+        source = db.input("load", key="k", k=int, v=int)
+        accepted = 0
+        with pytest.raises(kpg.OverBudget):
+            for load in range(40):
+                keys = np.arange(500_000) + 500_000 * load
+                source.insert({"k": keys, "v": keys})
+                db.advance()
+                accepted += 1
+        assert [reply.value for reply in db.ask(TimeCommand())] == [db.time.elements] * 2
+        assert db.epoch == accepted and "load" not in db.pending
