@@ -79,8 +79,9 @@ HELD = [
 FOR_THE_ENGINE = {
     "answers_lag", "uninterrupted", "as_frontier", "as_time", "check", "horizon", "is_single_worker",  # Database
     "declarations", "declare", "undeclare", "limit_queries", "has_work", "serve_requests", "wait_for_future",
-    "pause_request", "wake", "notify_followers",
-    "latest", "size", "look_up", "present", "require_unread", "take_lanes",  # BaseRelation, Input
+    "pause_request", "wake", "notify_followers", "in_turns", "including_writes", "used_seconds",
+    "latest", "size", "look_up", "present", "require_unread", "take_lanes", "change_lanes",  # BaseRelation, Input
+    "encode_rows", "take_encoded",
     "answered", "catch_up", "keep_times_apart", "lanes", "notify", "on_failure", "preview", "read_rows",  # Output
     "skip_changes", "leave_groups", "share_limits", "take_limits",  # Output, of a service
 }  # fmt: skip
