@@ -45,6 +45,7 @@ class RelationBuilder:
 
     def __call__(self, dataflow: Dataflow) -> None:
         clock, depth = self.db.worker.clock, self.db.config.coordinates
+        dataflow.is_relation = True
         self.source = Source(f"input {self.name}")
         stream = dataflow.add_source(self.source, lambda: clock.frontier, depth=depth)
         renderer = Renderer(dataflow, self.db.context)

@@ -89,6 +89,7 @@ class Dataflow:
         self.on_drop: list[Callable[[], None]] = []
         self.on_failure: Callable[[], None] | None = None  # called by the worker soon after a failure, between steps
         self.usage: DataflowUsage | None = None  # counted if limits hold for this dataflow
+        self.is_relation = False  # whether it holds the rows of an input: no limit stops it, since they were accepted
 
     def add(
         self,

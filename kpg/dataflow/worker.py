@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
 from typing import TypeVar
@@ -258,6 +258,8 @@ class Worker:
         events, counts = dataflow.events, self.counts
         cpu_began = 0 if counts is None else thread_time_ns()
         self.stepped = operator
+        if dataflow.is_relation and self.guard is not None:
+            step = partial(without_budget, step)
         try:
             if events is None:
                 again = step()
@@ -268,7 +270,8 @@ class Worker:
             if counts is not None:
                 counts.add_step(operator, cpu_began)
             if self.guard is not None:
-                self.guard(0)  # only the dataflow that exceeds a limit is dropped
+                with suppress(KpgError) if dataflow.is_relation else nullcontext():
+                    self.guard(0)  # only the dataflow that exceeds a limit is dropped
         except KpgError as error:
             self.fail(dataflow, error)
             return False
@@ -425,6 +428,12 @@ class Worker:
         if dataflow is None and dataflow_id >= self._next_id:
             self._early_frames.setdefault(dataflow_id, []).append(frame)  # a peer has built it before this worker
         return dataflow
+
+
+def without_budget(step: Callable[[], Result]) -> Result:
+    """Return the result of a step whose allocations no limit refuses."""
+    with budget(None):
+        return step()
 
 
 @contextmanager

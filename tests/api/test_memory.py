@@ -48,3 +48,20 @@ def test_rows_that_exceed_the_limit_are_refused() -> None:
             rows.insert(np.arange(40_000_000))
         db.advance()
         assert answer.rows() == [(2,)]
+
+
+def test_rows_that_were_accepted_stay_when_the_limit_is_reached_while_they_are_arranged() -> None:
+    """The limit stops queries. The dataflow that arranges an input goes on, and the advance raises."""
+    with kpg.open(memory_limit=1 << 50) as db:
+        pairs = db.input("pairs", key="k", k=int, v=int)
+        total = 0
+        for rows in (1_000, 3_000_000, 2):  # few are arranged directly, and many with large allocations
+            keys = np.arange(total, total + rows)[::-1]
+            pairs.insert({"k": keys, "v": keys})
+            db.memory.limit = 1
+            with pytest.raises(kpg.OverBudget):
+                db.advance()
+            db.memory.limit = 1 << 50
+            total += rows
+            assert pairs.size == total
+        assert pairs.count().output("count").rows() == [(total,)]
