@@ -62,13 +62,17 @@ class Completion(ABC, Generic[Subject]):
     def work(self, seconds: float) -> bool:
         """Work for about this long, and pass on the changes of completed times. Return whether work is left."""
 
-    def newest(self, subject: Subject) -> int:
+    def newest(self, subject: Subject, asked: int = -1) -> int:
         """Return the newest epoch to read; wait for the first answer, and for the last write of the same session.
+
+        `asked` is the epoch of the reader's newest arguments, which another session may have closed. The thread that
+        serves requests does not wait for it between two of them.
 
         A request also waits for the writes of others, but not longer than a moment: the answer may lag.
         """
         last, requests = self._db.epoch - 1, self.requests
-        own = -1 if requests is None else requests.last_write
+        own = asked if requests is None or requests.is_serving else -1
+        own = own if requests is None else max(own, requests.last_write)
         self.wait_for(subject, min(last, max(0, subject.first_epoch, own)))
         if requests is not None and requests.is_serving and self.complete_through(subject) < last:
             end = monotonic() + requests.read_wait_seconds

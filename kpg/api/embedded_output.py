@@ -267,8 +267,8 @@ class EmbeddedOutput(Output):
         complete = self.complete_through if not self.ended else None
         return self.ended or (-1 if complete is None else complete) >= self._dataflow.first_epoch
 
-    def catch_up(self) -> None:
-        self.db.completion.newest(self._dataflow)
+    def catch_up(self, asked: int = -1) -> None:
+        self.db.completion.newest(self._dataflow, asked)
 
     def wait(self, time: Any = None) -> None:
         self._check()

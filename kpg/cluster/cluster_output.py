@@ -237,8 +237,8 @@ class ClusterOutput(Output):
         complete = self.complete_through if not self.ended else None
         return self.ended or (-1 if complete is None else complete) >= self.first_epoch
 
-    def catch_up(self) -> None:
-        self.db.completion.newest(self)
+    def catch_up(self, asked: int = -1) -> None:
+        self.db.completion.newest(self, asked)
 
     def wait(self, time: Any = None) -> None:
         self._check()

@@ -218,7 +218,7 @@ class TenantDataflow:
         fresh = [row for row in dict.fromkeys(arguments) if row not in held]
         if fresh:
             self.parameters.insert([(interest.id, *row) for row in fresh])
-            self._changed[interest.id] = self.parameters.db.epoch
+            self._changed[interest.id] = interest.asked = self.parameters.db.epoch
             held |= dict.fromkeys(fresh)
 
     def remove(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
@@ -229,6 +229,7 @@ class TenantDataflow:
                 raise UndefinedName(f"the interest in {interest.name} has no argument {row!r}")
         if removed:
             self.parameters.remove([(interest.id, *row) for row in removed])
+            interest.asked = self.parameters.db.epoch
             for row in removed:
                 del held[row]
 

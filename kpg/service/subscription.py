@@ -108,6 +108,7 @@ class Interest:
         self.tenant: str | None = None  # with whose rights it reads; None may read everything
         self.ended = False
         self.sharing = ""
+        self.asked = -1  # the epoch of the last change of its arguments, if it shares a dataflow with other tenants
         self.exceeded_limit = False  # whether its arguments made a dataflow that tenants share exceed a limit
         self.answer_error: Callable[[], Exception | None] = lambda: None  # set by the dataflow that serves it
         self.before_take: Callable[[], None] = do_nothing
@@ -154,12 +155,12 @@ class Interest:
         return 0 if complete is None else complete + 1
 
     def _catch_up(self) -> None:
-        """Wait until the changes include the first rows, and the last write of the same session."""
+        """Wait until the changes include the rows for all arguments, and the last write of the same session."""
         output = None
         while output is not self._output:  # one that fails may be replaced meanwhile
             output = self._output
             if output is not None and self._may_lag(output):
-                output.catch_up()
+                output.catch_up(self.asked)
         if output is not None and self._may_lag(output):
             output.notify()
             self._ready()
@@ -337,6 +338,7 @@ class SinkInterest:
         """Take the changes; all of them, delayed ones included, if the answer is complete."""
         if not self._output.frontier():
             self._interest.release_delayed()
+        self._interest.asked = -1  # a drain gets rows when they are complete, and others do not wait for it
         return self._interest.take()
 
     def frontier(self) -> Frontier | None:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.api.waiting_requests import WaitingRequests
 from kpg.errors import DataError, KpgError, OverLimit, TooManyRounds
 from kpg.service import Change, Interest, Limits, Service
 from kpg.service.dataflows import MAX_PARTS
@@ -281,3 +282,42 @@ def test_a_session_that_exceeded_a_limit_is_alone_and_waits_from_then_on() -> No
         began = time.monotonic()
         other = service.interest("up", arguments={"x": 1}, owner="wild")  # another session of this name
         assert time.monotonic() - began < 0.1 and [row for row, _, _ in other.take()] == [(1, 1)]
+
+
+class NoWrites(WaitingRequests):
+    """Requests of a session that has written nothing, and does not wait for the writes of others."""
+
+    last_write = -1
+    is_serving = True
+    read_wait_seconds = 0.0
+
+
+@pytest.mark.parametrize("how", ["join", "ask"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_arguments_that_another_session_closes_are_answered_or_fail(workers: int, how: str) -> None:
+    """A write of another session moves the clock past new arguments; their tenant never reads an empty answer."""
+    with kpg.open(workers=workers) as db:
+        db.serve_requests(NoWrites())
+        service = Service(db, limits=Limits(rounds=300))
+        for name, columns in (("edge", {"x": int, "y": int}), ("wild", {"x": int})):
+            service.create_relation(name, columns)
+        service.register(RULES)
+        service.put("edge", [(x, 0) for x in range(6)])
+        service.put("wild", [(5,)])
+        calm = service.interest("up", arguments={"x": 0})
+        assert len(calm.take()) == 1
+        other, offender = [service.interest("up", arguments={"x": 1 if how == "ask" else x}) for x in (4, 5)]
+        if how == "ask":
+            assert len(other.take()) == len(offender.take()) == 1
+            service.add_arguments(other, {"x": 4})
+            service.add_arguments(offender, {"x": 5})
+        service.put("edge", [(0, 1)])
+        for _ in range(2):
+            with pytest.raises(TooManyRounds):
+                offender.take()
+        assert [row for row, _, _ in other.take()] == [(4, 0)]
+        service.add_arguments(other, {"x": 3})
+        service.put("edge", [(0, 2)])
+        assert [row for row, _, _ in other.take()] == [(3, 0)]
+        service.uninterest(offender)
+        service.close()

@@ -139,8 +139,8 @@ class Output(Uncopyable, Releasable):
         """Whether the first answer is complete, or the dataflow has ended."""
         return True
 
-    def catch_up(self) -> None:
-        """Wait for the first answer, and in a request for the last write of the same session."""
+    def catch_up(self, asked: int = -1) -> None:
+        """Wait for the first answer, for an epoch, and in a request for the last write of the same session."""
 
     def wait(self, time: Any = None) -> None:
         """Wait until this answer is complete as of a time that the clock has passed, by default the last one."""
