@@ -23,6 +23,7 @@ GROWTH_BYTES: Final = 1 << 26  # memory is taken from the system in steps of thi
 _TRIM_THRESHOLD: Final = -1
 _TOP_PAD: Final = -2
 _MMAP_THRESHOLD: Final = -3
+_ARENA_MAX: Final = -8
 
 
 @cache
@@ -31,7 +32,12 @@ def keep_freed_memory() -> bool:
     library = _library()
     if library is None or is_configured():
         return False
-    settings = (_MMAP_THRESHOLD, LARGEST_BLOCK_BYTES), (_TRIM_THRESHOLD, KEPT_BYTES), (_TOP_PAD, GROWTH_BYTES)
+    settings = (
+        (_MMAP_THRESHOLD, LARGEST_BLOCK_BYTES),
+        (_TRIM_THRESHOLD, KEPT_BYTES),
+        (_TOP_PAD, GROWTH_BYTES),
+        (_ARENA_MAX, 1),  # heaps of other threads hold at most 64 MiB: the helper thread uses that of the main thread
+    )
     return all(library.mallopt(parameter, value) == 1 for parameter, value in settings)
 
 

@@ -5,8 +5,8 @@
     distinct   function(*options, *values) -> value, once for each distinct combination of values in a batch; a
                ValueError fails the rows with its message as the reason. Results of a single text column are kept by
                symbol (kpg/columns/kept_results.py), so that later batches do not compute them again
-    batches    function(*options, count, *columns) -> values, once for all distinct combinations of a batch; a column
-               is a list of values, of one value for a constant; a ValueError fails all rows
+    batches    function(*options, count, *columns) -> values, for up to CALLS_PER_PAUSE distinct combinations at once; a
+               column is a list of values, of one value for a constant; a ValueError fails all these rows
     values     as distinct, also for null, which is None
     volatile   function(*options, n) -> lanes of n rows, without arguments; each row has a value of its own
 
@@ -39,6 +39,7 @@ from kpg.columns.expression import Apply
 from kpg.columns.expression_origin import Failure
 from kpg.columns.kept_results import KeptResults
 from kpg.columns.lane_values import NULL, is_null
+from kpg.columns.pause_points import CALLS_PER_PAUSE, pause
 from kpg.columns.schema import Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
@@ -183,13 +184,23 @@ class DistinctFunctionNode(ComputedNode):
 
     def _compute(self, values: list[Ints]) -> NodeResult:
         rows, inverse = distinct_rows(values, [argument.type for argument in self.arguments], self._scope.symbols)
+        codes = np.zeros(len(rows), np.int64)
+        size = CALLS_PER_PAUSE
+        parts = [self._compute_rows(values, rows, codes, 0, size)]
+        for start in range(size, len(rows), size):
+            pause()
+            parts.append(self._compute_rows(values, rows, codes, start, start + size))
+        computed = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+        return computed[..., inverse], codes[inverse] if np.count_nonzero(codes) else None
+
+    def _compute_rows(self, values: list[Ints], rows: Ints, codes: Ints, start: int, stop: int) -> Ints:
+        """Return the results of the combinations from `start` to `stop`; set the codes of those that fail."""
+        rows, codes = rows[start:stop], codes[start:stop]
         columns = [
             self._decode(argument, value if value.shape[-1] == 1 else value[..., rows])
             for argument, value in zip(self.arguments, values, strict=True)
         ]
-        codes = np.zeros(len(rows), np.int64)
-        computed = self._encode(self._results(columns, codes), codes)
-        return computed[..., inverse], codes[inverse] if np.count_nonzero(codes) else None
+        return self._encode(self._results(columns, codes), codes)
 
     def _results(self, columns: list[list[Any]], codes: Ints) -> list[Any]:
         """Return a value for each combination; set the code of one that fails."""
@@ -227,7 +238,7 @@ class DistinctFunctionNode(ComputedNode):
 
 
 class BatchFunctionNode(DistinctFunctionNode):
-    """A function of columns of Python values, called once for all distinct combinations in a batch."""
+    """A function of columns of Python values, called for many distinct combinations at once."""
 
     __slots__ = ()
 

@@ -8,16 +8,22 @@
 `turns` may run other computations before it returns, or raise to end this one. A function may pause where no state that
 others read is half changed. `can_pause()` tells a driver whether to cut its work into small parts. Like the budget,
 `turns` belongs to the thread. Cost: two function calls.
+
+    allow_interrupts(charge)            # on a thread that runs steps whole, and gets the signals of Ctrl-C
+    request_interrupt()                 # the next pause, also within `aside`, raises KeyboardInterrupt
+
+On such a thread, drivers cut their work into parts of some ten milliseconds (`part_of`), which cost next to nothing.
+The helper thread computes what cannot be cut, and the thread that waits for it can be interrupted.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from time import thread_time
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from kpg.columns.helper_thread import submit
 from kpg.columns.memory_budget import reserve
@@ -25,8 +31,16 @@ from kpg.columns.memory_budget import reserve
 Result = TypeVar("Result")
 
 MIN_ASIDE_NUMBERS = 1 << 18  # read or written by a part: about a millisecond of work
+MIN_WAIT_NUMBERS = (
+    1 << 19
+)  # the same on a thread that can be interrupted: to change threads costs a tenth of a millisecond
+MAX_WAIT_SECONDS = 0.01  # between two looks at whether an interrupt was requested
 ROWS_PER_PAUSE = 1 << 14  # that are sorted or merged between two pauses: a millisecond of work or two
+CALLS_PER_PAUSE = 1 << 12  # of a Python function of values between two pauses: some milliseconds
 ROWS_PER_ASIDE = 1 << 20  # the same on the helper thread: it goes on for so long after the computation was ended
+
+
+Charge: TypeAlias = Callable[[float], None]  # counts seconds for the computation of this thread
 
 
 class Turns(Protocol):
@@ -47,6 +61,7 @@ class _Current(threading.local):
 
     turns: Turns | None = None
     interrupted = False  # whether the next pause raises KeyboardInterrupt
+    charge: Charge | None = None  # counts CPU time of the helper thread, if interrupts are allowed
 
 
 _current = _Current()
@@ -79,14 +94,37 @@ def at_most_per_pause(rows: int) -> int:
     return min(rows, ROWS_PER_PAUSE) if can_pause() else rows
 
 
+def can_be_interrupted(numbers: int) -> bool:
+    """Return whether the helper thread computes a part with so many numbers, so that Ctrl-C can end the wait for it."""
+    return _current.turns is None and _current.charge is not None and numbers >= MIN_WAIT_NUMBERS
+
+
+def part_of(whole: int, short: int, medium: int) -> int:
+    """Return the size of the parts of some work: short if it may pause, medium if it can only be interrupted."""
+    if _current.turns is not None:
+        return min(whole, short)
+    return whole if _current.charge is None else min(whole, medium)
+
+
 def pause() -> None:
     """Raise if the computation exceeds its limits; let others run if it is their turn."""
     reserve()
     if _current.turns is not None:
         _current.turns.pause()
-    elif _current.interrupted:
+    else:
+        check_interrupt()
+
+
+def check_interrupt() -> None:
+    """Raise KeyboardInterrupt if it was requested."""
+    if _current.interrupted:
         clear_interrupt()
         raise KeyboardInterrupt
+
+
+def allow_interrupts(charge: Charge | None) -> None:
+    """Let this thread wait for the helper thread, whose CPU time is passed to `charge`; with None, no more."""
+    _current.charge = charge
 
 
 def request_interrupt() -> None:
@@ -105,6 +143,11 @@ def aside(numbers: int, function: Callable[..., Result], *arguments: Any) -> Res
     If that takes long and the computation may be left, the helper thread calls the function, and others run meanwhile.
     """
     turns = _current.turns
+    if can_be_interrupted(numbers) and _current.charge is not None:
+        future = submit(timed, function, arguments)
+        del arguments
+        waited: Result = _wait(future, _current.charge)
+        return waited
     if turns is None or numbers < MIN_ASIDE_NUMBERS:
         return function(*arguments)
     pause()
@@ -121,6 +164,20 @@ def aside(numbers: int, function: Callable[..., Result], *arguments: Any) -> Res
         future.cancel()  # if the computation was ended meanwhile
     if turns is not None:
         turns.charge(seconds)
+    return result
+
+
+def _wait(future: Future[tuple[Result, float]], charge: Charge) -> Result:
+    """Return the result of the helper thread; raise KeyboardInterrupt as soon as it is requested."""
+    result: Result
+    try:
+        while not future.done():
+            check_interrupt()
+            wait((future,), MAX_WAIT_SECONDS)
+        result, seconds = future.result()
+    finally:
+        future.cancel()
+    charge(seconds)
     return result
 
 

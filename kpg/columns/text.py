@@ -26,6 +26,7 @@ from kpg.columns.decode_column import decode_list
 from kpg.columns.encode_column import empty_lane, encode_list
 from kpg.columns.expression import FunctionCall
 from kpg.columns.lane_values import NULL
+from kpg.columns.pause_points import CALLS_PER_PAUSE, pause
 from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import BINARY, BOOL, INT64, STRING, Type, slots_of
 from kpg.columns.updates import Ints
@@ -79,10 +80,22 @@ class PerValueNode(BoundNode):
 
     def _apply(self, values: list[Ints]) -> NodeResult:
         distinct, inverse = self._distinct(values)
+        parts = [self._compute([lane[..., :CALLS_PER_PAUSE] for lane in distinct])]
+        for start in range(CALLS_PER_PAUSE, distinct[0].shape[-1], CALLS_PER_PAUSE):
+            pause()
+            parts.append(self._compute([lane[..., start : start + CALLS_PER_PAUSE] for lane in distinct]))
+        computed, codes = parts[0]
+        if len(parts) > 1:
+            computed = np.concatenate([lane for lane, _ in parts], axis=-1)
+            codes = np.concatenate([np.zeros(lane.shape[-1], np.int64) if c is None else c for lane, c in parts])
+        return computed[..., inverse], None if codes is None or not np.count_nonzero(codes) else codes[inverse]
+
+    def _compute(self, distinct: list[Ints]) -> NodeResult:
+        """Return the results for some combinations of values, and the codes of those that fail, if some may fail."""
         pairs = zip(self._arguments, distinct, strict=True)
         columns = [decode_list(argument.type, lane, self._scope.symbols) for argument, lane in pairs]
         if not self._code or self._cannot_fail(columns):
-            return self._encode(self._results(columns))[..., inverse], None
+            return self._encode(self._results(columns)), None
         computed, codes = empty_lane(self.type, len(columns[0])), np.zeros(len(columns[0]), np.int64)
         computed[:] = 0
         for row, inputs in enumerate(zip(*columns, strict=True)):
@@ -91,7 +104,7 @@ class PerValueNode(BoundNode):
                 computed[..., row] = lanes if len(lanes) > 1 else lanes[0]
             except ValueError:
                 codes[row] = self._code
-        return computed[..., inverse], codes[inverse] if np.count_nonzero(codes) else None
+        return computed, codes
 
     def _results(self, columns: list[list[Any]]) -> list[Any]:
         """Return the function's results, which cannot fail."""

@@ -84,12 +84,13 @@ class DirectRun:
         self._deferred.append((operator, action))
 
     def run(self) -> None:
-        """Step all scheduled operators in order, then do what was deferred."""
+        """Step all scheduled operators in order, then do what was deferred, unless an interrupt ends the run."""
         try:
             self.step_all()
         finally:
             for _, action in self.take_deferred():
-                action()
+                if not self._worker.interrupted:
+                    action()
 
     def step_all(self, attempt: Callable[[Operator], bool | None] | None = None) -> None:
         """Step all scheduled operators in order, or let `attempt` do it.
@@ -98,7 +99,7 @@ class DirectRun:
         """
         worker, ready = self._worker, self._ready
         try:
-            while ready:
+            while ready and not worker.interrupted:
                 operator = heapq.heappop(ready)[1]
                 operator.scheduled = False
                 operator.current = self._times

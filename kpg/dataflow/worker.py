@@ -230,11 +230,9 @@ class Worker:
             self._slices.finish()
         if self.direct.active:
             self.direct.run()
-        while self._ready or self.wake() or self.exchange():
-            while self._ready:
+        while not self.interrupted and (self._ready or self.wake() or self.exchange()):
+            while self._ready and not self.interrupted:
                 self._run(heapq.heappop(self._ready)[2])
-                if self.interrupted:
-                    return
 
     def _raise_interrupt(self) -> None:
         """Raise the interrupt that came during a step, or between two. Later runs continue the work that is left."""
@@ -310,8 +308,18 @@ class Worker:
         """Give idle work to at most `max_operators` operators, until one has used up `fuel` rows.
 
         Return False if no operator visited has idle work left to do now. If it `can_pause`, work that takes longer
-        than a turn is left to later slices, and the worker is busy.
+        than a turn is left to later slices, and the worker is busy. An interrupt is raised afterwards.
         """
+        outer, self.running = self.running, True
+        try:
+            more = self._idle_merge(fuel, max_operators, can_pause)
+        finally:
+            self.running = outer
+        if self.interrupted and not outer:
+            self._raise_interrupt()
+        return more
+
+    def _idle_merge(self, fuel: int, max_operators: int, can_pause: bool) -> bool:
         more = False
         for _ in range(min(max_operators, len(self._idle_queue))):
             operator = self._idle_queue.popleft()

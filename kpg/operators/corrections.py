@@ -26,6 +26,7 @@ import numpy as np
 from kpg.algebra.frontier import Frontier
 from kpg.columns.exact_diffs import is_exact
 from kpg.columns.exact_sums import COUNT_ONLY, LaneKinds
+from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints, trim
 from kpg.kernels.correct_output import correct_output
 from kpg.kernels.evaluate_output import ALL, COPIES, FIRST, PRESENCE, SUMS, evaluate_output
@@ -103,6 +104,7 @@ def evaluate_with(function: Reducer, times: InterestingTimes, inputs: KeyHistory
                 rows.append(output)
                 diffs.append(output_diffs)
                 sizes[i] = output.shape[1]
+                pause()
         done += part.spans.shape[1]
     return _correct(times, _sort_output(sizes, np.concatenate(rows, axis=1), np.concatenate(diffs)), outputs)
 

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kpg.algebra.frontier import minimal
-from kpg.columns.pause_points import can_pause
+from kpg.columns.pause_points import can_pause, check_interrupt
 from kpg.columns.updates import Updates, concatenate
 from kpg.dataflow.operator import Times
 
 SLICE_UPDATES = 1 << 20  # updates sent in one step, before other operators run
 SHORT_SLICE_UPDATES = 1 << 15  # the same where the worker runs in slices of time: about a millisecond of work
+MAX_MESSAGE_UPDATES = 1 << 18  # updates computed at once: Ctrl-C ends the work between two messages
 LARGE_SLICE_UPDATES = 1 << 14  # from this size on, a message of its own is cheaper than a copy into a larger one
 
 Work = TypeVar("Work")
@@ -28,6 +29,11 @@ Work = TypeVar("Work")
 def updates_per_step() -> int:
     """Return the number of updates to send in one step."""
     return SHORT_SLICE_UPDATES if can_pause() else SLICE_UPDATES
+
+
+def updates_per_call() -> int:
+    """Return the number of updates to compute at once."""
+    return min(updates_per_step(), MAX_MESSAGE_UPDATES)
 
 
 @dataclass(slots=True)
@@ -77,7 +83,8 @@ class DeferredWork(Generic[Work]):
                 send(concatenate(parts), times)
                 parts = []
             times = item.times
-            updates, cost = next_slice(item.work, budget)
+            check_interrupt()
+            updates, cost = next_slice(item.work, min(budget, MAX_MESSAGE_UPDATES))
             budget -= cost
             if updates is None:
                 self._queue.popleft()

@@ -35,7 +35,7 @@ from kpg.columns.selection import keep
 from kpg.columns.updates import Updates
 from kpg.dataflow.operator import Inputs, Message, Operator, Times
 from kpg.operators.arrange import Arranged
-from kpg.operators.deferred_work import DeferredWork, updates_per_step
+from kpg.operators.deferred_work import DeferredWork, updates_per_call
 from kpg.operators.payload import updates_of
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
@@ -240,7 +240,7 @@ class HalfJoin(Operator):
     def _next(self, extension: Extension, _: int) -> tuple[Updates | None, int]:
         """Return more extended tuples, or None at the end, and the cost, which includes rows that extended no tuple."""
         before = extension.proposed
-        updates = extension.next(updates_per_step())
+        updates = extension.next(updates_per_call())
         read = extension.proposed - before
         self._proposed += read
         return updates, 1 + read // ROWS_READ_PER_SENT + (0 if updates is None else len(updates))

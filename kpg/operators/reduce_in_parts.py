@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kpg.columns.pause_points import aside, can_pause, pause
+from kpg.columns.pause_points import aside, part_of, pause
 from kpg.columns.selection import slice_updates
 from kpg.columns.updates import Updates, spread
 from kpg.operators.correction_columns import Corrections
@@ -21,19 +21,22 @@ from kpg.operators.tactic import ReduceResult, ReduceTask, Tactic
 from kpg.trace.batch import may_leave_64_bits
 
 KEYS_PER_PAUSE = 1 << 13  # a millisecond of work or two; keys with long histories take longer
+KEYS_PER_INTERRUPT = 1 << 18  # where only Ctrl-C ends the computation: some ten milliseconds
 ROWS_PER_PART = 1 << 15
+ROWS_PER_INTERRUPT = 1 << 19
 
 
 def correct_in_parts(tactic: Tactic, task: ReduceTask) -> ReduceResult:
     """Return the corrections of a task."""
     count = task.keys.shape[1]
-    if count <= KEYS_PER_PAUSE or not can_pause():
+    size = part_of(count, KEYS_PER_PAUSE, KEYS_PER_INTERRUPT)
+    if count <= size:
         return tactic.correct(task)
     if may_leave_64_bits(task.inputs) or may_leave_64_bits(task.outputs):  # diffs of parts may differ in their form
         return tactic.correct(task)
     results: list[tuple[int, ReduceResult]] = []
-    for start in range(0, count, KEYS_PER_PAUSE):
-        part = keys_between(task, start, min(start + KEYS_PER_PAUSE, count))
+    for start in range(0, count, size):
+        part = keys_between(task, start, min(start + size, count))
         results.append((start, tactic.correct(part)))
         pause()
     return aside(len(task.keys) * count, joined_results, results)
@@ -64,13 +67,14 @@ def joined_results(results: list[tuple[int, ReduceResult]]) -> ReduceResult:
 
 
 def parts_by_key(updates: Updates, key_lanes: int) -> Iterator[Updates]:
-    """Yield sorted updates in parts of about ROWS_PER_PART rows that end with a key; pause after each."""
+    """Yield sorted updates in parts of a bounded number of rows that end with a key; pause after each."""
     start, rows = 0, len(updates)
-    if rows <= ROWS_PER_PART or not can_pause():
+    size = part_of(rows, ROWS_PER_PART, ROWS_PER_INTERRUPT)
+    if rows <= size:
         yield updates
         return
     while start < rows:
-        stop = key_end(updates, key_lanes, min(start + ROWS_PER_PART, rows))
+        stop = key_end(updates, key_lanes, min(start + size, rows))
         yield slice_updates(updates, start, stop)
         start = stop
         pause()

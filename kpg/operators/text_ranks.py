@@ -101,19 +101,13 @@ def _keys_of(run: KeyHistory) -> Ints:
 def order_by_value(schema: Schema, data: Ints, symbols: Symbols, descending: tuple[bool, ...] = ()) -> Ints:
     """Return the order of rows by value, where symbols count by their texts. Lanes alone would order them by id."""
     lanes = [
-        _map_symbols(symbols.ranks(), lane) if type_.is_symbolic else lane
+        np.where(lane == NULL, NULL, order_keys(symbols, lane)[0]) if type_.is_symbolic else lane
         for lane, type_ in zip(data, schema.lane_types(), strict=True)
     ]
     for lane, down in enumerate(descending):
         if down:
             lanes[lane] = ~lanes[lane]
     return np.lexsort(lanes[::-1])
-
-
-def _map_symbols(table: Ints, lane: Ints) -> Ints:
-    """Return the table's entry for each value; null stays null."""
-    null = lane == NULL
-    return np.where(null, NULL, table[np.where(null, 0, lane)]) if len(table) else lane
 
 
 def _resort(

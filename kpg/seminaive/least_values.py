@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kpg.columns.memory_budget import reserve
-from kpg.columns.pause_points import ROWS_PER_PAUSE, can_pause, pause
+from kpg.columns.pause_points import ROWS_PER_PAUSE, part_of, pause
 from kpg.columns.updates import Ints
 from kpg.errors import TooManyRounds
 from kpg.kernels import least_keys as kernels
@@ -31,6 +31,7 @@ from kpg.seminaive.counted_rounds import CountedEdges, RoundRules, counted_round
 from kpg.seminaive.graph_lists import GraphChange, GraphLists, resized
 
 MAX_VISITS = 1 << 22  # entries that an update visits before it looks at its limits: some ten milliseconds
+VISITS_PER_INTERRUPT = 1 << 17  # the same if Ctrl-C may end it: some ten milliseconds, where entries miss all caches
 VISITS_PER_PAUSE = 4 * ROWS_PER_PAUSE  # the same if it may pause: some hundred microseconds
 MAX_BUCKETS = 1 << 16  # weights of which the greatest is more than this multiple of the least need a heap
 MAX_SUM = 1 << 62  # no sum of a start value and weights that buckets hold may exceed this
@@ -135,7 +136,7 @@ class LeastValues:
         graph, state = self.graph, self.graph.state
         into, out = graph.incoming, graph.outgoing
         state[lists.POSITION] = 0
-        budget = VISITS_PER_PAUSE if can_pause() else MAX_VISITS
+        budget = part_of(MAX_VISITS, VISITS_PER_PAUSE, VISITS_PER_INTERRUPT)
         while True:
             entries = (into.nodes, into.weights, out.nodes, out.weights, graph.start_values)
             arrays = (graph.events, self._touched, self._heap, state)
@@ -210,7 +211,7 @@ class LeastValues:
         order = np.stack([values[by_value], owners[by_value]])
         queue = np.empty(graph.node_count + 1, np.int32)
         state[[lists.POSITION, lists.QUEUE_HEAD, lists.QUEUE_TAIL]] = 0
-        budget = VISITS_PER_PAUSE if can_pause() else MAX_VISITS
+        budget = part_of(MAX_VISITS, VISITS_PER_PAUSE, VISITS_PER_INTERRUPT)
         result = kernels.PAUSED
         while result != kernels.DONE:
             arrays = (graph.keys, graph.lists, graph.incoming.nodes, graph.outgoing.nodes, queue, state)
@@ -242,7 +243,7 @@ class LeastValues:
         reserve(16 * room)
         entries = np.empty((room, 2), np.int64)
         progress = np.zeros(kernels.PROGRESS_SIZE, np.int64)
-        budget = VISITS_PER_PAUSE if can_pause() else MAX_VISITS
+        budget = part_of(MAX_VISITS, VISITS_PER_PAUSE, VISITS_PER_INTERRUPT)
         out, kind = (graph.incoming, lists.IN) if self.spec.both_ways else (graph.outgoing, lists.OUT)
         result = kernels.PAUSED
         while result != kernels.DONE:

@@ -18,7 +18,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.exact_diffs import MAX_MASS, digit_count, set_mass, total_mass, with_digits, without_digits
 from kpg.columns.output_buffer import allocate_block, release_unused
-from kpg.columns.pause_points import aside, can_pause, pause, rows_per_part
+from kpg.columns.pause_points import aside, can_pause, check_interrupt, pause, rows_per_part
 from kpg.columns.updates import Ints, Updates, no_updates
 from kpg.kernels.advance_times import advance_times
 from kpg.kernels.consolidate_rows import is_uniform
@@ -26,6 +26,7 @@ from kpg.kernels.merge_runs import FROM_A, FROM_B, merge_runs
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description, elements
 
+ROWS_PER_INTERRUPT = 1 << 19  # that are merged between two looks at whether Ctrl-C ends the computation
 UNLIMITED = 1 << 62  # more fuel than any merge needs
 
 
@@ -59,12 +60,20 @@ class _RunMerge:
     def work_with_pauses(self, fuel: int, unread_rows: int) -> int:
         """Read about `fuel` rows of those that are unread, in parts if the computation may pause."""
         if not can_pause():
-            return self.work(fuel)
+            return self._work_in_parts(fuel, unread_rows)
         read, part = 0, min(fuel, rows_per_part(unread_rows))
         while fuel - read > part and read < unread_rows:
             read += max(1, aside(unread_rows, self.work, part))
             pause()
         return read + aside(unread_rows - read, self.work, fuel - read)
+
+    def _work_in_parts(self, fuel: int, unread_rows: int) -> int:
+        """Do the same on a thread that runs steps whole: only an interrupt ends it."""
+        read = 0
+        while fuel - read > ROWS_PER_INTERRUPT and unread_rows - read > ROWS_PER_INTERRUPT:
+            read += max(1, self.work(ROWS_PER_INTERRUPT))
+            check_interrupt()
+        return read + self.work(fuel - read)
 
     def finish(self) -> Updates:
         """Return the merged run in exactly the memory it needs. Must be called once."""

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.helper_thread import submit
-from kpg.columns.pause_points import aside, can_pause, pause
+from kpg.columns.pause_points import aside, can_be_interrupted, can_pause, pause
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
@@ -57,6 +57,8 @@ class UnsortedBatch(Batch):
     @property
     def updates(self) -> Updates:
         """The updates, sorted and consolidated."""
+        if self._sorted is None and can_be_interrupted(len(self)):
+            self.sort_soon()  # an interrupt must not lose the rows: `consolidate_all` empties the list that it gets
         if self._sorted is None and self._sorting is not None:
             self._adopt_sorted(wait=True)
         if self._sorted is None:

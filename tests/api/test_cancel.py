@@ -7,32 +7,15 @@ from contextlib import contextmanager
 from random import Random
 from time import thread_time
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 import kpg
-from kpg import col
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.kernels.warm import load
-from kpg.query.datalog import parse
-from kpg.query.installed_program import InstalledProgram
-from kpg.query.ir.compile import compile
+from tests.api.long_operators import LONG, fill, random_rows
 
 ROWS = 400_000
 MAX_CPU_SECONDS = 0.2  # on a machine four times as slow as the reference, where it is 50 ms
-CLOSURE = """
-.decl e(x: number, y: number)
-.input e
-.decl p(x: number, y: number)
-p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z).
-.output p
-"""
-
-
-def rows_table(seed, rows=ROWS, values=ROWS):
-    random = np.random.default_rng(seed)
-    return pa.table({"k": random.integers(0, values, rows), "v": random.integers(0, values, rows)})
 
 
 @pytest.fixture(scope="module")
@@ -42,38 +25,14 @@ def loaded():
         pass
     with kpg.open() as db:
         db.serve_requests(WaitingRequests())
-        big, small = db.input("big", k=int, v=int), db.input("small", n=int)
-        edges = db.input("edges", x=int, y=int)
-        indexes = [big.arrange("k"), big.arrange("v")]
+        small = db.input("small", n=int)
         light = small.count("n").output("light")
-        big.insert(rows_table(1))
-        edges.insert(rows_table(2, 4_000, 1_000).rename_columns(["x", "y"]))
-        db.advance()
-        yield db, big, small, edges, light
+        tables = fill(db, ROWS)
+        indexes = [tables["big"].arrange("k"), tables["big"].arrange("v")]
+        db.query("SELECT k FROM big")  # imports the modules for SQL
+        db.settle()
+        yield db, tables, small, light
         del indexes
-
-
-def closure(db, big, edges):
-    program = InstalledProgram(db, compile(parse(CLOSURE)), inputs={"e": edges}, distinct_inputs=False)
-    return program.collections["p"].output()
-
-
-def one(rows, **columns):
-    return rows.select(**columns, one=1)
-
-
-HEAVY = {
-    "product": lambda db, big, edges: one(big, k="k").join(one(big, v="v"), on="one").select("k", "v").output(),
-    "reduction": lambda db, big, edges: big.select("v", w=col("k") * 3).group_by("v").min("w").output(),
-    "distinct": lambda db, big, edges: big.select(w=col("k") + col("v")).distinct().output(),
-    "sums": lambda db, big, edges: big.select("v", w=col("k") % 1000).group_by("w").sum("v").output(),
-    "recursion operator": closure,
-    "loop": lambda db, big, edges: edges.iterate(
-        lambda rows: rows.join(edges, on={"y": "x"}).select("x", y="y_right").concat(rows).distinct()
-    ).output(),
-    "import": lambda db, big, edges: big.count("k").output(),
-    "rows": lambda db, big, edges: big.filter(col("v") % 3 > 0).select(w=col("k") * 7 + col("v")).output(),
-}
 
 
 @contextmanager
@@ -83,13 +42,13 @@ def bounded():
     assert thread_time() - began < MAX_CPU_SECONDS
 
 
-@pytest.mark.parametrize("name", HEAVY)
+@pytest.mark.parametrize("name", LONG)
 def test_release_takes_effect_at_once(name, loaded):
-    db, big, small, edges, light = loaded
+    db, tables, small, light = loaded
     random = Random(name)
     for attempt in range(3):
         with bounded():
-            answer = HEAVY[name](db, big, edges)
+            answer = LONG[name](db, tables).output()
         dataflow = answer.dataflow
         end = thread_time() + random.random() * 0.25
         while thread_time() < end and answer.complete_through is None:
@@ -111,10 +70,11 @@ def test_release_takes_effect_at_once(name, loaded):
 
 def test_merges_of_a_relation_pause_and_its_readers_stay_right(loaded):
     """Large changes of a relation are merged into its indexes while other answers read them."""
-    db, big, small, edges, light = loaded
+    db, tables, small, light = loaded
+    big = tables["big"]
     counted = big.count("k").output("counted")
     counted.wait()
-    table = rows_table(3, ROWS // 2)
+    table = random_rows(3, ROWS // 2, ROWS, "k", "v")
     expected = sum(count for _, count in counted.rows())
     for change in (big.insert, big.remove):
         change(table)

@@ -5,14 +5,19 @@ import signal
 import threading
 from contextlib import contextmanager
 from random import Random
+from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import kpg
+from kpg.kernels.warm import load
+from tests.api.long_operators import LONG, fill
 
 ROWS = 200_000
+LONG_ROWS = 1_000_000
+MAX_SECONDS = 0.5  # on a machine with other work; 50 ms where it has none
 
 
 @contextmanager
@@ -52,6 +57,54 @@ def test_a_db_stays_usable_after_an_interrupt(seed):
         assert big.count().output("later").rows() == [(ROWS,)]
         assert index.count("k").output("groups").snapshot().num_rows == len(np.unique(values[0]))
     assert signal.getsignal(signal.SIGINT) == before
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """A db with large relations and a small answer."""
+    for _ in load():  # kernels that are compiled or loaded in the middle would count
+        pass
+    with kpg.open() as db:
+        small = db.input("small", n=int)
+        light = small.count("n").output("light")
+        yield db, fill(db, LONG_ROWS), small, light
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_an_interrupt_takes_effect_at_once_in_any_operator(name, loaded):
+    db, tables, small, light = loaded
+    for seconds in (0.02, 0.1 + 0.1 * Random(name).random()):
+        answer = LONG[name](db, tables).output()
+        began = perf_counter()
+        with pytest.raises(KeyboardInterrupt), interrupted_after(seconds):
+            db.advance()
+            while perf_counter() < began + 60:  # the work ended before
+                pass
+        assert perf_counter() - began - seconds < MAX_SECONDS
+        answer.release()
+        small.insert([(7,)])
+        db.advance()
+        assert light.rows() == [(7, 1)]
+        small.remove([(7,)])
+        db.advance()
+        assert light.rows() == []
+
+
+def test_an_interrupt_of_idle_work_loses_nothing():
+    random = Random(1)
+    with kpg.open() as db:
+        big = db.input("big", k=int)
+        counted = big.count("k").output("counted")
+        expected = 0
+        for seed in range(6):
+            big.insert(pa.table({"k": np.random.default_rng(seed).integers(0, ROWS, ROWS)}))
+            db.advance()
+            expected += ROWS
+            with pytest.raises(KeyboardInterrupt), interrupted_after(0.01 * random.random()):
+                while True:
+                    db.idle()
+        assert sum(count for _, count in counted.rows()) == expected
+        assert big.count().output("later").rows() == [(expected,)]
 
 
 def test_an_interrupt_of_a_wait_loses_nothing():
