@@ -127,6 +127,26 @@ def test_a_signal_ends_the_work_on_answers_at_once(tmp_path):
         assert Service(db).query("kept").to_pylist() == [{"x": 7}]
 
 
+def test_a_signal_ends_work_that_no_request_waits_for(tmp_path):
+    """The answers of interests are still computed, and no request is under way: the server exits at once."""
+    fill(tmp_path / "db")
+    with process(str(tmp_path / "db"), "--shutdown-seconds", "600") as (server, url):
+        db = kpg.connect(url, token=TOKEN, reconnect=0)
+        for number, name in enumerate(("product", "recursion operator", "sort and reduction")):
+            db.register(HEAVY[name].replace("p(", f"p{number}("))
+            db.interest(f"p{number}", limits=UNLIMITED)
+        db.insert("kept", [(7,)])
+        before, began = cpu_seconds(server.pid), time.monotonic()
+        server.send_signal(signal.SIGTERM)
+        _, status, used = os.wait4(server.pid, 0)
+        server.returncode = os.waitstatus_to_exitcode(status)
+        assert server.returncode == 0
+        assert used.ru_utime + used.ru_stime - before < MAX_CPU_SECONDS
+        assert time.monotonic() - began < PATIENCE
+    with kpg.open(tmp_path / "db") as reopened:
+        assert Service(reopened).query("kept").to_pylist() == [{"x": 7}]
+
+
 def pg_address(server) -> dict[str, object]:
     return {"host": "127.0.0.1", "port": server.pg_port, "user": "kpg", "dbname": "kpg", "password": ADMIN}
 
