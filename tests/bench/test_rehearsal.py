@@ -83,7 +83,7 @@ def test_the_cost_of_a_log_is_measured_without_and_with_three_logs():
 
 @pytest.mark.jit
 def test_demand_and_interactive_queries_are_measured_on_all_graphs_and_batches():
-    assert len(cases("Q6")) == 9 and len(cases("Q7")) == 17
+    assert len(cases("Q6")) == 9 and len(cases("Q7")) == 18
 
 
 def test_as_many_workers_are_tried_as_were_asked_for():

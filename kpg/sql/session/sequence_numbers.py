@@ -38,12 +38,20 @@ class SequenceNumbers:
     def next_numbers(self, name: str, count: int) -> Ints:
         """Draw numbers."""
         entry = self._catalog.sequences[name]
-        numbers = numbers_after(entry, self._counter(entry), count)
-        if count:
-            last = int(numbers[-1])
-            self._catalog.store.count_to(counter_of(name), last)
-            self._current[name], self._last = (entry, last), entry
+        last = self._counter(entry)
+        try:
+            numbers = numbers_after(entry, last, count)
+        except DataError:  # the numbers before the end are lost, as those of a rolled back transaction are
+            self._note_drawn(entry, numbers_after(entry, last, numbers_ahead(entry, last)))
+            raise
+        self._note_drawn(entry, numbers)
         return numbers
+
+    def _note_drawn(self, entry: SequenceEntry, numbers: Ints) -> None:
+        if len(numbers):
+            last = int(numbers[-1])
+            self._catalog.store.count_to(counter_of(entry.name), last)
+            self._current[entry.name], self._last = (entry, last), entry
 
     def _counter(self, entry: SequenceEntry) -> int | None:
         return self._catalog.store.identities.get(counter_of(entry.name))
@@ -77,11 +85,22 @@ class SequenceNumbers:
             self._current[name] = (entry, number)
 
 
+def first_and_end(entry: SequenceEntry, last: int | None) -> tuple[int, int]:
+    """Return the number after the last one, or the start, and the last number before a sequence ends or cycles."""
+    first = entry.start if last is None else last + entry.increment
+    return first, entry.greatest if entry.increment > 0 else entry.least
+
+
+def numbers_ahead(entry: SequenceEntry, last: int | None) -> int:
+    """Return how many numbers follow the last one before a sequence ends or cycles."""
+    first, end = first_and_end(entry, last)
+    return max(0, (end - first) // entry.increment + 1)
+
+
 def numbers_after(entry: SequenceEntry, last: int | None, count: int) -> Ints:
     """Return the numbers of a sequence that follow its last one, or its start; raise at its end unless it cycles."""
-    first = entry.start if last is None else last + entry.increment
-    end = entry.greatest if entry.increment > 0 else entry.least
-    ahead = max(0, (end - first) // entry.increment + 1)  # numbers before the end
+    first, end = first_and_end(entry, last)
+    ahead = numbers_ahead(entry, last)
     if count <= ahead:
         return first + entry.increment * np.arange(count)
     if not entry.cycles:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from kpg.columns.pause_points import aside
 from kpg.columns.updates import Ints
-from kpg.errors import ConstraintViolation, InUse, UndefinedName
+from kpg.errors import Closed, ConstraintViolation, InUse, UndefinedName
 from kpg.sql.bind.bind_statements import NamedColumns, bind_scalar
 from kpg.sql.catalog.entries import TableEntry, ViewEntry
 from kpg.sql.catalog.system_columns import is_system
@@ -190,8 +190,13 @@ def fill_all(encoded: Sequence[Callable[[], None]]) -> None:
 
 def encode_change(session: SqlSession, change: TableWrite) -> Callable[[], None]:
     """Return a function that passes a change to the input of its table."""
+    require_same(session, change.entry)
     source = session.db.inputs[change.entry.name]
-    removed, inserted = source.encode_rows(change.removed), source.encode_rows(change.inserted)
+    try:
+        removed, inserted = source.encode_rows(change.removed), source.encode_rows(change.inserted)
+    except Closed:  # the table was dropped while its rows were encoded
+        require_same(session, change.entry)
+        raise
 
     def fill() -> None:
         for data, diff in ((removed, -1), (inserted, 1)):
