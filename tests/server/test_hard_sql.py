@@ -11,7 +11,8 @@ BRANCHES = 1_000  # of a CASE: evaluating it takes more of Python's stack than t
 
 @pytest.fixture(scope="module")
 def server():
-    with served(pg_port=0) as running:
+    limits = Limits(plan_seconds=60)  # of CPU time, which garbage collections of a long test run take as well
+    with served(pg_port=0, limits=limits) as running:
         with connect(running) as db:
             db.execute("CREATE TABLE n (x bigint PRIMARY KEY, y bigint)")
             db.execute("INSERT INTO n VALUES (1, 10), (2, 20)")
