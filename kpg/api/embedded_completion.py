@@ -32,6 +32,7 @@ class EmbeddedCompletion(Completion[Dataflow]):
         self._clock_before: Frontier = db.worker.clock.now  # before it moved last
         self._next_follow = 0.0
         self.lag_limit = LagLimit(db.config)
+        db.worker.has_news = self.has_news
 
     @property
     def lags(self) -> bool:
@@ -106,6 +107,12 @@ class EmbeddedCompletion(Completion[Dataflow]):
     def pass_on(self) -> None:
         """Pass new changes of completed times to listeners."""
         self._pass_on(follow=False)
+
+    def has_news(self) -> bool:
+        """Return whether listeners can get changes now, or a request has what it waits for."""
+        if self.requests is not None and self.requests.some_are_due:
+            return True
+        return any(output.has_news for output in tuple(self._db.changed))
 
     def _pass_on(self, follow: bool) -> None:
         """Pass new changes of completed times to listeners, captures and followers."""

@@ -130,12 +130,17 @@ class EmbeddedOutput(Output):
     def _mark_changed(self, updates: Updates) -> None:
         self.db.changed.add(self)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether there are listeners, and unread changes of completed times."""
+        if not (self._listeners and self._changes):
+            return False
+        bound = self._lag_bound()
+        return bound is None or self._changes.has_some(bound)
+
     def notify(self) -> None:
         """Pass the unread changes of completed times to the listeners, if there are both."""
-        if not (self._listeners and self._changes):
-            return
-        bound = self._lag_bound()
-        if bound is None or self._changes.has_some(bound):
+        if self.has_news:
             changes = self.drain()
             for listener in tuple(self._listeners):
                 listener(changes)

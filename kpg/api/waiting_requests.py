@@ -202,6 +202,13 @@ class WaitingRequests:
         """Whether a request is in the middle of a computation that it has left."""
         return any(request.in_turns for request in self._waiting)
 
+    @property
+    def some_are_due(self) -> bool:
+        """Whether a request has what it waits for."""
+        return any(
+            not request.paused and request.condition is not None and request.condition() for request in self._waiting
+        )
+
     def wait(self, condition: Condition) -> None:
         """Let others run until a condition holds, or no work is left."""
         request = self._current

@@ -74,7 +74,10 @@ class FairShares:
         """Add time to a dataflow that was chosen; it stays if it is still busy."""
         dataflow.used_seconds += seconds
         if dataflow.is_busy:
+            dataflow.busy_seconds += seconds
             self.enter(dataflow)
+        else:
+            dataflow.busy_seconds = 0.0
 
     def clear(self) -> list[Dataflow]:
         """Remove and return all busy dataflows."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kpg.dataflow.worker import Worker
 
 
+HEAVY_SECONDS = 0.002  # of work without a break, beyond which readers of other dataflows do not wait for a turn
 MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
 
 
@@ -80,6 +81,7 @@ class Dataflow:
         self.ready: list[ReadyOperator] = []  # a heap of its operators, while the worker runs in slices
         self.paused_step: PausableStep | None = None
         self.used_seconds = 0.0  # on the scale of kpg.dataflow.fair_shares
+        self.busy_seconds = 0.0  # that it has worked since it became busy
         self.first_epoch = -1  # that its readers may ask for: the last one that was closed when it was installed
         self.has_share = False  # whether it is among the busy dataflows there
         self.retired = False  # it ended because its inputs are closed and it has no readers
@@ -251,6 +253,11 @@ class Dataflow:
     def is_busy(self) -> bool:
         """Whether a step of it is paused or an operator is ready, while the worker runs in slices."""
         return not self.dropped and (self.paused_step is not None or bool(self.ready))
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether it has been busy for longer than light work takes."""
+        return self.busy_seconds >= HEAVY_SECONDS
 
     @property
     def is_waiting(self) -> bool:

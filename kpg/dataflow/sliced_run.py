@@ -4,6 +4,10 @@
     run.finish()           complete the paused steps, and give all ready operators back to the worker
     run.work_on(dataflow)  do all work of one dataflow that is ready
 
+A slice ends early when something arrives, and when light dataflows have completed an answer: its readers do not wait
+for the turn of a heavy one. The next slice does not end for that reason before a heavy one had a turn, so that light
+work without end does not starve it.
+
 Between two slices the caller may do anything with the worker: feed sources, advance the clock, install, drop. A slice
 is longer than asked for by at most the longest part between two pauses (kpg.columns.pause_points).
 """
@@ -38,6 +42,7 @@ class SlicedRun:
         self._worker = worker
         self._end = self._turn_end = NEVER
         self._running: PausableStep | None = None
+        self._heavy_waits = False  # whether a slice ended in place of the turn of a heavy dataflow
 
     def work(self, seconds: float) -> bool:
         """Step for about this long, or until nothing is left to do for now. Return whether work may be left."""
@@ -45,10 +50,14 @@ class SlicedRun:
         if self._worker.peers > 1:
             self._worker.exchange()  # peers, and lighter dataflows than those that are busy, wait at most for a slice
             self._worker.wake()
+        turns = 0  # of this slice
         with taking_turns(self):
             while True:
                 self._collect()
                 chosen = self.shares.choose()
+                if turns and chosen is not None and self._should_wait(chosen):
+                    self.shares.enter(chosen)
+                    return True
                 if chosen is None:
                     if not self._worker.find_work():
                         if not self.shares:
@@ -56,9 +65,17 @@ class SlicedRun:
                         wait(self.shares.awaited(), max(0.0, self._end - perf_counter()), FIRST_COMPLETED)
                 else:
                     self._take_turn(chosen)
+                    turns += 1
                 self._end_if_called()
                 if perf_counter() >= self._end:
                     return True
+
+    def _should_wait(self, dataflow: Dataflow) -> bool:
+        """Decide whether a dataflow that was chosen waits for the next slice, because readers of others do not."""
+        if not dataflow.is_heavy:
+            return False
+        self._heavy_waits = not self._heavy_waits and self._worker.has_news()
+        return self._heavy_waits
 
     def run_directly(self) -> None:
         """Run the epoch of few rows that was fed directly. A step that pauses, and those after it, are left."""

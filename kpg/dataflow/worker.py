@@ -57,6 +57,7 @@ class Worker:
         self.logging = True  # whether events of dataflows that are installed now are logged
         self.guard: Check | None = None  # called between steps; raises when a limit is exceeded
         self.is_called: Callable[[], bool] = lambda: False  # whether a slice should end now: something has arrived
+        self.has_news: Callable[[], bool] = lambda: False  # whether readers wait for results that are complete
         self.changed_trackers: set[Tracker] = set()  # their counts changed since they were last found settled
         self.steps = 0
         self.current: Operator | None = None  # the operator that was stepped last

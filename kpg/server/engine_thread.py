@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 Work = Callable[[Service], Any]
 
 MAX_SLEEP_SECONDS: Final = 3600.0  # any request ends the sleep
-MAX_SWITCH_SECONDS: Final = 0.0005  # after which Python lets the thread of the connections run; its default is 5 ms
+MAX_SWITCH_SECONDS: Final = 0.0001  # after which Python lets the thread of the connections run; its default is 5 ms
 FETCH: Final = "fetch"  # the label of reads that wait for changes of a cursor
 IDLE_MERGE_ROWS: Final = 100_000  # merged in one idle moment; a request that arrives meanwhile waits for it
 

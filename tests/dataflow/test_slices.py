@@ -248,3 +248,39 @@ def test_waiting_for_a_time_that_the_clock_has_not_passed_is_refused():
         light = db.input("a", x=int).count("x").output("light")
         with pytest.raises(kpg.TimeNotReached, match="cannot complete 3"):
             light.wait(3)
+
+
+@contextmanager
+def beside_a_product():
+    """Yield a db that works on a large product, the product, an input and the answers of its listener."""
+    with kpg.open() as db:
+        a, light = db.input("a", k=int, v=int), db.input("light", x=int)
+        product = QUERIES["product"](db, a, a.select("k", w="v")).output("product")
+        received = []
+        light.count("x").output("counted").on_change(received.append)
+        a.insert([(number, number) for number in range(4_000)])
+        db.advance(wait=False)
+        while not product.dataflow.is_heavy:
+            db.work(0.002)
+        yield db, product, light, received
+
+
+def test_a_slice_ends_when_a_light_answer_is_complete():
+    with beside_a_product() as (db, product, light, received):
+        for number in range(3):
+            light.insert([(number,)])
+            db.advance(wait=False)
+            assert db.work(60.0) and len(received) == number + 1
+            db.work(0.002)  # the product had to wait in the slice before
+            assert product.complete_through is None or product.complete_through < db.epoch - 1
+
+
+def test_light_answers_without_end_leave_turns_to_a_heavy_dataflow():
+    with beside_a_product() as (db, product, light, received):
+        used = product.dataflow.used_seconds
+        for number in range(20):
+            light.insert([(number,)])
+            db.advance(wait=False)
+            db.work(0.002)
+        assert len(received) >= 10
+        assert product.dataflow.used_seconds - used >= 8 * 0.001, "every second slice has a turn of the product"
