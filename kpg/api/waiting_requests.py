@@ -53,6 +53,11 @@ class WaitingRequest:
     waits_for_writes: bool = False  # whether its reads include all writes, however long that takes
     seconds: float = 0.0  # of CPU time that it has used, without its present turn
 
+    @property
+    def has_result(self) -> bool:
+        """Whether it has what it waits for."""
+        return self.condition is not None and self.condition()
+
 
 class WaitingRequests:
     """The requests of one db that have begun and not ended."""
@@ -205,9 +210,7 @@ class WaitingRequests:
     @property
     def some_are_due(self) -> bool:
         """Whether a request has what it waits for."""
-        return any(
-            not request.paused and request.condition is not None and request.condition() for request in self._waiting
-        )
+        return any(request.has_result and not request.paused for request in self._waiting)
 
     def wait(self, condition: Condition) -> None:
         """Let others run until a condition holds, or no work is left."""
@@ -251,7 +254,7 @@ class WaitingRequests:
         turn_is_free = True
         for request in tuple(self._waiting):
             computes = request.paused and request.in_turns
-            is_due = (idle and not request.outside) or (request.condition is not None and request.condition())
+            is_due = (idle and not request.outside) or request.has_result
             if is_due and (turn_is_free or not computes) and request in self._waiting:  # it may have been cancelled
                 turn_is_free &= not computes
                 self._waiting.remove(request)

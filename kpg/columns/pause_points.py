@@ -95,7 +95,7 @@ def at_most_per_pause(rows: int) -> int:
 
 
 def can_be_interrupted(numbers: int) -> bool:
-    """Return whether the helper thread computes a part with so many numbers, so that Ctrl-C can end the wait for it."""
+    """Return whether a part with this many numbers runs on the helper thread, where Ctrl-C does not wait for it."""
     return _current.turns is None and _current.charge is not None and numbers >= MIN_WAIT_NUMBERS
 
 
