@@ -45,6 +45,7 @@ class Operator(ABC):
     publishes = False  # whether other dataflows may import its output
     begins_round = False  # whether its output begins the next round of a loop
     enters_loop = False  # whether its output is that of its input, in round 0 of a loop
+    may_take_long = False  # whether peers must not wait for a step of it: what they wait for is sent before
     schema: Schema | None = None  # of the rows it keeps; None if unknown
     cpu_seconds = 0.0  # of its steps, if a guard measures them (kpg/api/usage_guard.py)
     relations: tuple[str, ...] = ()  # the relations of a program that it computes, or part of which it computes

@@ -3,7 +3,8 @@
 A worker steps the scheduled operators in the order of dataflows, and within a dataflow in the order of construction. A
 dataflow comes after the dataflows it reads, so an operator usually steps once for all messages of a transaction. When
 no operator is scheduled, the worker schedules each operator that holds a time which the frontier has passed. If none is
-due, it sends the progress that its peers may wait for, and processes their frames. `run` does all work in this order;
+due, it sends the progress that its peers may wait for, and processes their frames. It also sends progress before a step
+that may take long, so that peers which have rows to process do so at the same time. `run` does all work in this order;
 `run_slice` works for a limited time and divides it fairly among dataflows (kpg.dataflow.sliced_run).
 Cost: nothing for operators and dataflows without work.
 """
@@ -252,6 +253,8 @@ class Worker:
     def attempt(self, operator: Operator, step: Callable[[], bool | None]) -> bool | None:
         """Return the result of a step or a part of one; if it fails, end the dataflow and return False."""
         dataflow = operator.dataflow
+        if operator.may_take_long and self.peers > 1 and self._must_send():
+            self._send_progress()
         self.steps += 1
         self.current = operator
         events, counts = dataflow.events, self.counts

@@ -38,6 +38,7 @@ class CompleteTimes(Operator):
     """Process the updates of each time, when all inputs have passed it."""
 
     waits_for_frontier = True
+    may_take_long = True
 
     def __init__(self, name: str, batchers: Sequence[Batcher]) -> None:
         super().__init__(name)

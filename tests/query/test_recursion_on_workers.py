@@ -5,13 +5,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.operators.saturate import Saturate
 from kpg.plan import nodes
 from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
 from kpg.query.lower.lower_program import LoweredProgram
 from kpg.seminaive.division import division_of
-from kpg.testing.simulated_workers import SimulatedCluster
+from kpg.testing.simulated_workers import SimulatedCluster, SimulatedTransport
 from tests.query.test_maintained_recursion import HEAD, INPUTS, RECURSIONS, changes
 
 DIVIDED = {
@@ -131,3 +132,39 @@ def test_rules_with_texts_are_one_operator_on_several_workers(name):
     cluster = build_on_workers(compiled(name), 2)
     names = [operator.name for flow in cluster.workers[0].dataflows.values() for operator in flow.operators]
     assert any(name.startswith("saturate") for name in names) and "values" in names
+
+
+def test_peers_know_the_rows_for_them_before_a_step_that_may_take_long(monkeypatch):
+    """Workers derive at the same time, not each after the one that sent it an edge."""
+    program = compile(
+        parse(f"{HEAD}.decl p(x: number, y: number)\np(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z).\n.output p")
+    )
+    events = []
+
+    def record(cls, method, worker_of):
+        plain = getattr(cls, method)
+
+        def call(self, *args):
+            events.append((method, worker_of(self)))
+            return plain(self, *args)
+
+        monkeypatch.setattr(cls, method, call)
+
+    record(SimulatedTransport, "send_data", lambda transport: transport.index)
+    record(SimulatedTransport, "broadcast", lambda transport: transport.index)
+    record(Saturate, "process", lambda operator: operator.dataflow.worker.index)
+    cluster = build_on_workers(program, 2)
+    cluster.advance()
+    senders = set()
+    for node in range(8):
+        events.clear()
+        cluster.insert(node % 2, "e", (node, node + 1))
+        cluster.advance()
+        for worker in (0, 1):
+            own = [event for event, index in events if index == worker]
+            before = own[: own.index("process")]
+            if "send_data" in before:
+                senders.add(worker)
+                assert before[-1] == "broadcast"
+    assert senders == {0, 1}
+    assert len(cluster.answer()) == 36
