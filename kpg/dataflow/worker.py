@@ -291,16 +291,24 @@ class Worker:
 
     def wake(self) -> bool:
         """Schedule each operator that holds a time which the frontier has passed. Return whether there were any."""
-        recoveries, self._recoveries = self._recoveries, []
-        with taking_turns(None), budget(None):  # what they build counts for no dataflow
-            for recover in recoveries:  # before the clock's next time is sealed: they may read as of the last one
-                recover()
-        found = bool(recoveries)
+        found = bool(self._recoveries)
+        if found:
+            self._recover()
         for dataflow in tuple(self.waiting) if self.waiting else ():
             for operator in dataflow.due_operators():
                 self.schedule(operator)
                 found = True
         return found
+
+    def _recover(self) -> None:
+        """Call the recoveries of failed dataflows, before the clock's next time is sealed: they may read the last one.
+
+        What they build counts for no dataflow.
+        """
+        recoveries, self._recoveries = self._recoveries, []
+        with taking_turns(None), budget(None):
+            for recover in recoveries:
+                recover()
 
     def queue_idle_work(self, operator: Operator) -> None:
         """Add an operator to the queue of idle work, until it has none left."""
