@@ -1,6 +1,6 @@
 """Append to a file past the page cache: the disk starts to write at once, and the caller does not wait for it.
 
-    blocks.begin(data, offset); ...; blocks.wait()       then the disk has the data; forcing the file makes them durable
+    blocks.begin(data, offset, force); ...; blocks.wait()      then the disk has the data; with `force`, durably
 
 The file is written in whole blocks, so each write repeats the beginning of the block in which the last one ended. The
 caller must have space for whole blocks in the file already, so that a write changes no metadata. Bytes behind the data,
@@ -43,12 +43,12 @@ class DirectBlocks:
     def _check(self) -> None:
         """Write the first block again, as it is: the filesystem may refuse."""
         os.preadv(self.fd, [memoryview(self._memory)[:BLOCK_BYTES]], 0)
-        self._write.begin(self.fd, self._address, BLOCK_BYTES, 0)
+        self._write.begin(self.fd, self._address, BLOCK_BYTES, 0, force=True)
         self._write.wait()
         self._start = self._end = -1  # the block at the end of the file is read before the first write
 
-    def begin(self, data: bytes, offset: int) -> None:
-        """Start to write at an offset. The data have at most MAX_DATA_BYTES."""
+    def begin(self, data: bytes, offset: int, force: bool) -> None:
+        """Start to write at an offset, and to force the data to disk if asked for. They have at most MAX_DATA_BYTES."""
         self._write.wait()  # an interrupted caller may have left a write of this memory under way
         if offset != self._end:
             self._load(offset)
@@ -57,7 +57,7 @@ class DirectBlocks:
         position = offset - self._start
         self._memory[position : position + len(data)] = data
         self._end = offset + len(data)
-        self._write.begin(self.fd, self._address, block_end(self._end) - self._start, self._start)
+        self._write.begin(self.fd, self._address, block_end(self._end) - self._start, self._start, force)
 
     def _load(self, offset: int) -> None:
         """Read the block in which an offset lies: other writers of this process were here."""
@@ -76,7 +76,7 @@ class DirectBlocks:
         self._start = start
 
     def wait(self) -> None:
-        """Wait until the disk has the data, perhaps in its own cache."""
+        """Wait until the disk has the data, perhaps in its own cache unless they are forced."""
         self._write.wait()
 
     def close(self) -> None:

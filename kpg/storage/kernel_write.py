@@ -1,10 +1,11 @@
 """Write blocks of memory to a file past the page cache, while the caller does other work.
 
-    write = open_kernel_write(); write.begin(fd, address, size, offset); ...; write.wait()      then the disk has them
+    write = open_kernel_write(); write.begin(fd, address, size, offset, force); ...; write.wait()
 
 This is the kernel's own interface for asynchronous I/O (`io_submit`), called through ctypes: no thread of this process
-has to wake up, and nothing waits for the interpreter lock. `wait` raises the errors. What the disk has may still be in
-the disk's own cache; forcing the file empties that. The memory must not change until `wait` has returned.
+has to wake up, and nothing waits for the interpreter lock. `wait` raises the errors. After it, the disk has the blocks.
+With `force`, they are durable: the kernel also empties the disk's own cache, on a thread of its own. Otherwise the caller
+must force the file. The memory must not change until `wait` has returned.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import Any, Final
 # The numbers of io_setup, io_destroy, io_getevents and io_submit, by processor.
 _CALL_NUMBERS: Final = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 _WRITE = 1  # operation: IOCB_CMD_PWRITE
-_BLOCK = struct.Struct("<QIiHhIQQqQII")  # struct iocb: operation is field 3, then priority, file, address, size, offset
+_FORCE = 2  # flag of a write: RWF_DSYNC
+_BLOCK = struct.Struct("<QIiHhIQQqQII")  # struct iocb: from field 2, flags, operation, priority, file, address, size, offset
 _EVENT = struct.Struct("<QQqq")  # struct io_event: field 2 is the number of bytes done, or an error number below 0
 
 
@@ -42,11 +44,12 @@ class KernelWrite:
             raise _last_error()
         self._context = context
 
-    def begin(self, fd: int, address: int, size: int, offset: int) -> None:
-        """Start to write memory to a file that was opened with O_DIRECT."""
+    def begin(self, fd: int, address: int, size: int, offset: int, force: bool = False) -> None:
+        """Start to write memory to a file that was opened with O_DIRECT; with `force`, the kernel makes it durable."""
         if self._under_way:
             self.wait()  # an interrupted caller may have left a write under way
-        _BLOCK.pack_into(self._block, 0, 0, 0, 0, _WRITE, 0, fd, address, size, offset, 0, 0, 0)
+        flags = _FORCE if force else 0
+        _BLOCK.pack_into(self._block, 0, 0, 0, flags, _WRITE, 0, fd, address, size, offset, 0, 0, 0)
         if self._libc.syscall(self._submit, self._context, 1, self._blocks) != 1:
             raise _last_error()
         self._size, self._under_way = size, True

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from time import perf_counter
 
 from kpg.errors import Unavailable
 from kpg.storage.direct_blocks import MAX_DATA_BYTES, DirectBlocks, block_end
 from kpg.storage.file_store import Bytes, unavailable_on_error
 from kpg.storage.flush import force, start_writing
+from kpg.storage.forcing_choice import ForcingChoice
 from kpg.storage.kernel_write import open_kernel_write
 from kpg.storage.lock import Lock
 
@@ -151,13 +153,16 @@ class LocalSegment:
     A small frame overwrites zeros that are on disk already. Forcing it then does not change the file's length, and an
     append detects a full disk before it writes any byte of a frame. An append that fails restores the segment. If that
     fails too, or if forcing fails, the segment sets `broken` and refuses further frames. Where the system can, a small
-    frame that is forced at once is written past the page cache (kpg.storage.direct_blocks).
+    frame that is forced at once is written past the page cache (kpg.storage.direct_blocks), and the kernel forces it
+    unless that takes long (kpg.storage.forcing_choice).
     """
 
     def __init__(self, path: str, head: bytes) -> None:
         self.path = path
         self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-        self._must_force = False  # whether `wait_flush` has something to wait for
+        self._must_force = False  # whether `wait_flush` forces the file
+        self._kernel_forces = False  # whether the kernel forces the frame that it waits for
+        self._choice = ForcingChoice()
         self.broken = False
         self.end = self._reserved = 0  # bytes used, and bytes the file has
         try:
@@ -202,9 +207,13 @@ class LocalSegment:
         self._require_intact()
         with unavailable_on_error(f"cannot write {self.path}", undo=self._undo_append):
             self._reserve(size)
-            self._blocks.begin(b"".join(frame), self.end)
+            by_kernel = self._choice.by_kernel
+            self._blocks.begin(b"".join(frame), self.end, by_kernel)
         self.end += size
-        self._must_force = True
+        if by_kernel:
+            self._kernel_forces = True
+        else:
+            self._must_force = True
 
     def _require_intact(self) -> None:
         if self.broken:
@@ -246,10 +255,15 @@ class LocalSegment:
 
     def _wait_and_force(self) -> None:
         if self._blocks is not None:
+            began = perf_counter()
             self._blocks.wait()
+            by_kernel, self._kernel_forces = self._kernel_forces, False
+            if by_kernel:
+                self._choice.note_wait(perf_counter() - began)
         must_force, self._must_force = self._must_force, False
         if must_force:
             force(self._fd)
+            self._choice.note_forced_frame()
 
     def _mark_broken(self) -> None:
         """Refuse further frames: the system may have dropped unwritten bytes, and a retry would not show that."""

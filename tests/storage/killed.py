@@ -71,11 +71,11 @@ def die_at_frame(name: str, call: int, moment: str) -> None:
     real = DirectBlocks.begin
     count = 0
 
-    def begin(blocks: DirectBlocks, data: bytes, offset: int) -> None:
+    def begin(blocks: DirectBlocks, data: bytes, offset: int, force: bool) -> None:
         nonlocal count
         count += 1
         if count != call or moment == "after":
-            real(blocks, data, offset)
+            real(blocks, data, offset, force)
         if count != call:
             return
         if moment == "amid":

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from kpg.storage import local_files
 from kpg.storage.direct_blocks import BLOCK_BYTES, MAX_DATA_BYTES, DirectBlocks, block_end
+from kpg.storage.forcing_choice import FRAMES_AFTER_LONG_WAIT, LONG_WAIT_SECONDS
 from kpg.storage.kernel_write import open_kernel_write
 from kpg.storage.local_files import RESERVED_BYTES, LocalSegment
+from kpg.testing.manual_clock import ManualClock
 
 HEAD = b"head of 24 bytes, filled"
 SIZES = st.one_of(
@@ -37,14 +39,15 @@ def frame_of(number: int, size: int) -> bytes:
 
 
 @needs_direct
-@given(st.lists(st.tuples(st.sampled_from(["forced", "cached"]), SIZES), max_size=12))
+@given(st.lists(st.tuples(st.sampled_from(["by kernel", "by caller", "cached"]), SIZES), max_size=12))
 def test_a_segment_holds_all_frames_in_order_and_then_zeros(steps):
     with tempfile.TemporaryDirectory() as directory:
         segment = LocalSegment(f"{directory}/f", HEAD)
         expected = HEAD
         for number, (kind, size) in enumerate(steps):
             frame = frame_of(number, size)
-            if kind == "forced":
+            if kind != "cached":
+                segment._choice.note_wait(2 * LONG_WAIT_SECONDS if kind == "by caller" else 0.0)
                 segment.begin_append([frame[:7], frame[7:]])
             else:
                 segment.append([frame[:7], frame[7:]])
@@ -60,11 +63,36 @@ def test_a_segment_holds_all_frames_in_order_and_then_zeros(steps):
 
 
 @needs_direct
+def test_the_caller_forces_some_frames_after_a_long_wait_for_the_kernel(tmp_path, monkeypatch):
+    seconds = ManualClock()
+    monkeypatch.setattr(local_files, "perf_counter", seconds.now)
+    forced = []
+    monkeypatch.setattr(local_files, "force", forced.append)
+    segment = LocalSegment(str(tmp_path / "f"), HEAD)
+    waits = [LONG_WAIT_SECONDS / 2, 2 * LONG_WAIT_SECONDS, 0.0]
+    wait = segment._blocks.wait
+    monkeypatch.setattr(segment._blocks, "wait", lambda: (seconds.advance(waits.pop(0)), wait()) if waits else wait())
+    by_caller = []
+    for number in range(FRAMES_AFTER_LONG_WAIT + 4):
+        before = len(forced)
+        segment.begin_append([frame_of(number, 10)])
+        segment.wait_flush()
+        by_caller.append(len(forced) > before)
+    assert by_caller == [False, False] + [True] * FRAMES_AFTER_LONG_WAIT + [False, False]
+    segment.append([frame_of(0, 10)])  # through the page cache: the kernel forces no such frame
+    segment.begin_flush()
+    segment.begin_append([frame_of(0, 10)])
+    segment.wait_flush()
+    assert len(forced) == FRAMES_AFTER_LONG_WAIT + 1
+    segment.close()
+
+
+@needs_direct
 def test_a_second_write_waits_for_the_first(tmp_path):
     (tmp_path / "f").write_bytes(bytes(4 * BLOCK_BYTES))
     blocks = DirectBlocks(str(tmp_path / "f"), open_kernel_write())
-    blocks.begin(b"a" * 5000, 10)
-    blocks.begin(b"b" * 5000, 5010)  # the caller of the first was interrupted before it waited
+    blocks.begin(b"a" * 5000, 10, force=True)
+    blocks.begin(b"b" * 5000, 5010, force=False)  # the caller of the first was interrupted before it waited
     blocks.wait()
     assert (tmp_path / "f").read_bytes() == (bytes(10) + b"a" * 5000 + b"b" * 5000).ljust(4 * BLOCK_BYTES, b"\0")
     blocks.close()

@@ -10,6 +10,7 @@ from kpg.storage.kernel_write import KernelWrite, open_kernel_write
 
 CALLS = (206, 207, 208, 209)  # of x86_64, as a fake library sees them
 SETUP, DESTROY, GETEVENTS, SUBMIT = CALLS
+RWF_DSYNC = 2  # of Linux
 
 
 class SlowLibc:
@@ -27,11 +28,12 @@ class SlowLibc:
             self.destroyed += 1
             return 0
         if number == SUBMIT:
-            return self._submit()
+            return self._submit(*arguments)
         assert number == GETEVENTS
         return self._wait(*arguments)
 
-    def _submit(self):
+    def _submit(self, context, count, blocks):
+        self.flags = ctypes.c_int32.from_address(blocks[0] + 12).value  # aio_rw_flags of struct iocb
         if self.refuses:
             ctypes.set_errno(errno.EAGAIN)
             return -1
@@ -62,6 +64,13 @@ def test_waits_until_the_kernel_is_done():
     assert (libc.begun, libc.completed) == (3, 2), "a second begin waits for the first"
     del write
     assert (libc.completed, libc.destroyed) == (3, 1), "the memory stays until the kernel is done with it"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_the_kernel_forces_a_write_if_asked_for(force):
+    libc = SlowLibc()
+    KernelWrite(libc, CALLS).begin(3, 0, 100, 0, force)
+    assert libc.flags == (RWF_DSYNC if force else 0)
 
 
 @pytest.mark.parametrize("done", [-errno.EIO, 99, 0])
