@@ -4,8 +4,8 @@
 
 This is the kernel's own interface for asynchronous I/O (`io_submit`), called through ctypes: no thread of this process
 has to wake up, and nothing waits for the interpreter lock. `wait` raises the errors. After it, the disk has the blocks.
-With `force`, they are durable: the kernel also empties the disk's own cache, on a thread of its own. Otherwise the caller
-must force the file. The memory must not change until `wait` has returned.
+With `force`, they are durable: a thread of the kernel also empties the disk's own cache. Otherwise the caller must
+force the file. The memory must not change until `wait` has returned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Final
 _CALL_NUMBERS: Final = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 _WRITE = 1  # operation: IOCB_CMD_PWRITE
 _FORCE = 2  # flag of a write: RWF_DSYNC
-_BLOCK = struct.Struct("<QIiHhIQQqQII")  # struct iocb: from field 2, flags, operation, priority, file, address, size, offset
+_BLOCK = struct.Struct("<QIiHhIQQqQII")  # struct iocb: flags are field 2; then operation, priority, file, address, size
 _EVENT = struct.Struct("<QQqq")  # struct io_event: field 2 is the number of bytes done, or an error number below 0
 
 
