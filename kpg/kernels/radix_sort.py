@@ -4,8 +4,8 @@
 
 No word is negative, and `scratch` is as long as `words`. One pass counts the values of all digits; then each digit
 costs a pass that moves the words. Digits that all words share are skipped. Words in order stay as they are.
-Cost: about two nanoseconds for each word and digit. NumPy's sort is slower for words of up to 50 bits: on some
-processors a little, on others five times. Twin: kpg.testing.kernel_twins.radix_sort_twin.
+Cost: 0.6 to 2 nanoseconds for each word and digit. On some processors NumPy's sort is faster for words of more than 30
+bits, on others it takes five times as long. Twin: kpg.testing.kernel_twins.radix_sort_twin.
 """
 
 from collections.abc import Iterator

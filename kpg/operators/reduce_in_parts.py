@@ -23,7 +23,7 @@ from kpg.trace.batch import may_leave_64_bits
 KEYS_PER_PAUSE = 1 << 13  # a millisecond of work or two; keys with long histories take longer
 KEYS_PER_INTERRUPT = 1 << 18  # where only Ctrl-C ends the computation: some ten milliseconds
 ROWS_PER_PART = 1 << 15
-ROWS_PER_INTERRUPT = 1 << 19
+ROWS_PER_INTERRUPT = 1 << 20  # the same; the corrections of the parts are copied together, so they are few
 
 
 def correct_in_parts(tactic: Tactic, task: ReduceTask) -> ReduceResult:
