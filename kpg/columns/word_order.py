@@ -20,8 +20,8 @@ from kpg.kernels.radix_sort import DIGIT_BITS, radix_sort
 
 MIN_RADIX_WORDS = 1 << 9  # fewer words are sorted faster by comparison
 MIN_FIRST_RADIX_WORDS = 1 << 14  # the same in a process that has not needed machine code yet
-# For each word and digit: 0.6 in the caches and 1.5 beyond them where NumPy's sort is fast. Where the processor takes twice
-# as long, NumPy's sort takes so long that this figure decides nothing.
+# For each word and digit: 0.6 in the caches and 1.5 beyond them where NumPy's sort is fast. Where the processor takes
+# twice as long, NumPy's sort takes so long that this figure decides nothing.
 RADIX_NANOSECONDS = 1.0
 MEASURED_WORDS = 1 << 12
 
