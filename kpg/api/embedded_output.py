@@ -90,7 +90,8 @@ class EmbeddedOutput(Output):
         error = self.changes_error()
         if error is not None:
             raise error
-        return self.drain()
+        with self.db.uninterrupted():  # changes are removed before they are sorted
+            return self.drain()
 
     def changes_error(self) -> KpgError | None:
         """Return the reason why changes cannot be read now; an output that keeps rows tells it when they are read."""

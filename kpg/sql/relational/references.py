@@ -72,6 +72,7 @@ def relations_within(relation: BoundRelation) -> list[BoundRelation]:
     found: list[BoundRelation] = []
     stack: list[Any] = [getattr(relation, entry.name) for entry in fields(relation)]
     while stack:
+        pause()
         current = stack.pop()
         if isinstance(current, BoundRelation):
             found.append(current)

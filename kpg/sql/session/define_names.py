@@ -9,13 +9,14 @@ the db maintains and an arrangement that other queries read. An index is an arra
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from kpg.columns.expression import ColumnReference
 from kpg.columns.order_key import OrderKey
 from kpg.columns.schema import Schema
 from kpg.errors import InUse, NameTaken, NotSupported, ProgramError, UndefinedName
-from kpg.sql.bind.bind_statements import NamedColumns, bind_query, bind_scalar
+from kpg.sql.bind.bind_statements import NamedColumns, bind_scalar
 from kpg.sql.catalog.database_catalog import InstalledView, TableIndex
 from kpg.sql.catalog.definition_store import RESERVED, StoredDefinition
 from kpg.sql.catalog.entries import CatalogEntry, ReadOrder, TableColumn, TableEntry, ViewEntry
@@ -34,6 +35,7 @@ from kpg.sql.relational.scalars import Column, ColumnValue
 from kpg.sql.session import sql_errors
 from kpg.sql.session.bound_queries import bound_query
 from kpg.sql.session.drop_names import collect_dependents, release_name
+from kpg.sql.session.planned_version import planning, require_planned_version
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.relation_reads import relations_read
 from kpg.sql.session.run_query import CatalogSources
@@ -41,6 +43,7 @@ from kpg.sql.session.sequence_options import sequence_entry
 from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:
+    from kpg.api.collection import Collection
     from kpg.sql.catalog.database_catalog import DatabaseCatalog
     from kpg.sql.lower.join_choice import JoinChoice
     from kpg.sql.session.sql_session import SqlSession
@@ -56,32 +59,54 @@ TAGS = {
 
 
 def define(session: SqlSession, statement: DefiningStatement) -> QueryResult:
-    """Carry out CREATE as one epoch."""
+    """Carry out CREATE as one epoch. A view is planned in turns before it."""
     catalog = session.catalog
-    name, kind = defined_name(statement), kind_of(statement)
-    session.require_outside_transaction(f"CREATE {TAGS[kind]}")
+    name, tag = defined_name(statement), f"CREATE {TAGS[kind_of(statement)]}"
+    session.require_outside_transaction(tag)
     if name in RESERVED:
         what = f"kpg keeps definitions in {name!r}"
         raise sql_error(NameTaken, sql_errors.RESERVED_NAME, what, hint="Choose another name.")
-    replaced = False
-    if isinstance(statement, CreateView) and statement.or_replace and name in catalog.views:
-        require_replaceable(catalog, statement)
-        replaced = True
-    elif name_is_taken(catalog, name):
-        if statement.if_not_exists:
-            return QueryResult(f"CREATE {TAGS[kind]}")
+    replaces = isinstance(statement, CreateView) and statement.or_replace and name in catalog.views
+    if not replaces and not has_free_name(catalog, statement):
+        return QueryResult(tag)
+    plan = None
+    if isinstance(statement, CreateView):
+        with planning(catalog):
+            plan = plan_view(catalog, statement, replaces)
+    with session.db.uninterrupted():
+        require_planned_version(catalog)
+        if replaces or has_free_name(catalog, statement):  # Python and Datalog may have taken it meanwhile
+            write_definition(session, statement, plan, replaces)
+    return QueryResult(tag)
+
+
+def has_free_name(catalog: DatabaseCatalog, statement: DefiningStatement) -> bool:
+    """Return whether the name that a statement defines is free; raise if it is not, and the statement requires it."""
+    name = defined_name(statement)
+    if name_is_taken(catalog, name) and not statement.if_not_exists:
         raise sql_error(
             NameTaken,
             sql_errors.DUPLICATE_NAME,
             f"there is {with_article(kind_of_name(catalog, name) or 'output')} {name!r} already",
             hint="Choose another name, DROP that one, or write IF NOT EXISTS.",
         )
+    return not name_is_taken(catalog, name)
+
+
+def write_definition(
+    session: SqlSession, statement: DefiningStatement, plan: PlannedView | None, replaces: bool
+) -> None:
+    """Add what a statement defines, and note its text, as one epoch."""
+    catalog, name = session.catalog, defined_name(statement)
     before = catalog.store.definitions.get(name), catalog.views.get(name)
 
     def fill() -> None:
-        if replaced:
+        if replaces:
             catalog.store.remove(name)
-        create(catalog, statement)
+        if plan is None:
+            create(catalog, statement)
+        else:
+            add_view(catalog, plan)
         catalog.store.add(name, statement.span.text())
 
     try:
@@ -89,7 +114,6 @@ def define(session: SqlSession, statement: DefiningStatement) -> QueryResult:
     except BaseException:
         take_back(catalog, name, *before)
         raise
-    return QueryResult(f"CREATE {TAGS[kind]}")
 
 
 def take_back(
@@ -139,7 +163,7 @@ def require_replaceable(catalog: DatabaseCatalog, statement: CreateView) -> None
             hint="Drop that view first, and create it again afterwards.",
         )
     old = catalog.views[name][0].columns
-    new = view_columns(statement, bind_query(statement.query, catalog))[: len(old)]
+    new = view_columns(statement, bound_query(catalog, statement.query))[: len(old)]
     if [(column.name, column.type) for column in new] != [(column.name, column.type) for column in old]:
         raise sql_error(
             ProgramError,
@@ -162,7 +186,8 @@ def create(catalog: DatabaseCatalog, statement: AnyStatement) -> None:
     if isinstance(statement, CreateTable):
         create_table(catalog, statement)
     elif isinstance(statement, CreateView):
-        create_view(catalog, statement)
+        add_view(catalog, plan_view(catalog, statement))
+        return
     elif isinstance(statement, CreateIndex):
         create_index(catalog, statement)
     elif isinstance(statement, CreateSequence):
@@ -264,27 +289,48 @@ def check_columns(catalog: DatabaseCatalog, statement: CreateTable, entry: Table
 # Views and indexes
 
 
-def create_view(catalog: DatabaseCatalog, statement: CreateView) -> None:
-    """Add a view; a materialized one is installed."""
-    name = str(statement.name)
+@dataclass(frozen=True, slots=True)
+class PlannedView:
+    """A view that can be added while the catalog is as it was planned with."""
+
+    entry: ViewEntry
+    reads: frozenset[str]  # the names that its query mentions
+    collection: Collection | None  # of its rows, if it is materialized
+    joins: tuple[JoinChoice, ...] = ()
+
+
+def plan_view(catalog: DatabaseCatalog, statement: CreateView, replaces: bool = False) -> PlannedView:
+    """Bind the query of a view, and plan a materialized one."""
+    if replaces:
+        require_replaceable(catalog, statement)
     ordered = bound_query(catalog, statement.query)
     query = without_order(ordered)
     columns = view_columns(statement, query)
     order = order_of_reads(ordered, columns) if statement.materialized else ()
-    entry = ViewEntry(name, columns, statement.query.text, statement.materialized, order)
+    entry = ViewEntry(str(statement.name), columns, statement.query.text, statement.materialized, order)
     reads = relations_read(statement.query)
     if not statement.materialized:
-        catalog.views[name] = (entry, reads)
-        return
-    named = Query(query.relation, tuple(column.name for column in columns))
+        return PlannedView(entry, reads, None)
     joins: list[JoinChoice] = []
+    named = Query(query.relation, tuple(column.name for column in columns))
     collection = lower_query(catalog.db, named, CatalogSources(catalog), choices=joins)
-    arrangement = catalog.db.installer.arrangement(collection.node, name, named.names)
-    output = arrangement.output(name)
-    output.order = tuple(
-        OrderKey(ColumnReference(key.column), key.descending, nulls_last=not key.nulls_first) for key in order
-    )
-    catalog.installed[name] = InstalledView(entry, arrangement, output, reads, tuple(joins))
+    return PlannedView(entry, reads, collection, tuple(joins))
+
+
+def add_view(catalog: DatabaseCatalog, plan: PlannedView) -> None:
+    """Add a view; a materialized one is installed."""
+    entry, name = plan.entry, plan.entry.name
+    if plan.collection is None:
+        catalog.views[name] = (entry, plan.reads)
+    else:
+        columns = tuple(column.name for column in entry.columns)
+        arrangement = catalog.db.installer.arrangement(plan.collection.node, name, columns)
+        output = arrangement.output(name)
+        output.order = tuple(
+            OrderKey(ColumnReference(key.column), key.descending, nulls_last=not key.nulls_first) for key in entry.order
+        )
+        catalog.installed[name] = InstalledView(entry, arrangement, output, plan.reads, plan.joins)
+    catalog.version += 1
 
 
 def order_of_reads(query: Query, columns: tuple[TableColumn, ...]) -> tuple[ReadOrder, ...]:

@@ -11,6 +11,7 @@ from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_delete
 from kpg.sql.parse.sql_statements import DeleteStatement, TruncateStatement
 from kpg.sql.session import sql_errors
+from kpg.sql.session.planned_version import planning
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.returned_rows import returned_rows
 from kpg.sql.session.row_tables import key_numbers, no_rows, repeat
@@ -33,7 +34,7 @@ def delete(session: SqlSession, statement: DeleteStatement, parameters: Paramete
 
 def delete_rows(session: SqlSession, statement: DeleteStatement, parameters: Parameters) -> QueryResult:
     """Compute the rows that go, and write them."""
-    with session.catalog.planning():
+    with planning(session.catalog):
         bound = bind_delete(statement, session.catalog, parameters)
     entry, width = bound.table, len(bound.old)
     fetched = fetch_target_rows(session, bound.rows, entry)

@@ -44,6 +44,7 @@ from kpg.sql.relational.show_relations import show_relation
 from kpg.sql.rewrites.relation_traversal import nodes_of
 from kpg.sql.rewrites.rewrite_query import rewrite_query
 from kpg.sql.session import sql_errors
+from kpg.sql.session.planned_version import planning, require_planned_version
 from kpg.sql.session.query_result import QueryResult, ResultColumn
 from kpg.sql.session.run_query import CatalogSources
 from kpg.sql.session.show_settings import texts
@@ -64,8 +65,10 @@ def explain(session: SqlSession, statement: ExplainStatement, parameters: Parame
     if statement.view is not None:
         lines = explain_view(session, str(statement.view), "verbose" in chosen)
     elif isinstance(statement.statement, (QueryStatement, CreateView)):
-        query = bind_query(statement.statement.query, session.catalog, parameters, standing=False)
-        lines = [*explain_algebra(session, query), *explain_plan(session, query, chosen)]
+        with planning(session.catalog):
+            query = bind_query(statement.statement.query, session.catalog, parameters, standing=False)
+            algebra = explain_algebra(session, query)
+        lines = [*algebra, *explain_plan(session, query, chosen)]
     else:
         raise sql_error(
             NotSupported, sql_errors.NOT_SUPPORTED, "EXPLAIN of a statement that writes", hint="Explain its query."
@@ -104,7 +107,9 @@ def explain_plan(session: SqlSession, query: Query, chosen: set[str]) -> list[st
     """Return the joins and arrangements of a query that is installed for a moment. Only ANALYZE computes its rows."""
     analyze = "analyze" in chosen
     joins: list[JoinChoice] = []
-    collection = lower_query(session.db, query, CatalogSources(session.catalog), choices=joins)
+    with planning(session.catalog):
+        collection = lower_query(session.db, query, CatalogSources(session.catalog), choices=joins)
+    require_planned_version(session.catalog)
     output = collection.output(keep=analyze)
     try:
         rows = output.snapshot().num_rows if analyze else None
@@ -121,8 +126,11 @@ def explain_view(session: SqlSession, name: str, verbose: bool) -> list[str]:
     if view is None:
         what = f"there is no materialized view {name!r}"
         raise sql_error(UndefinedName, sql_errors.UNDEFINED_TABLE, what, hint="SHOW MATERIALIZED VIEWS lists them.")
-    query = bind_query(parse_query(view.entry.text, name), session.catalog)
-    lines = [*explain_algebra(session, query), *join_lines(view.joins), *describe_dataflow(session.db, name, True)]
+    with planning(session.catalog):
+        query = bind_query(parse_query(view.entry.text, name), session.catalog)
+        algebra = explain_algebra(session, query)
+    require_planned_version(session.catalog)
+    lines = [*algebra, *join_lines(view.joins), *describe_dataflow(session.db, name, True)]
     return [*lines, *view_operators(session.db, view)] if verbose else lines
 
 

@@ -26,6 +26,7 @@ from kpg.sql.relational.relations import Query
 from kpg.sql.relational.scalars import Column
 from kpg.sql.session import sql_errors
 from kpg.sql.session.evaluate_rows import UNIT, evaluate_scalars
+from kpg.sql.session.planned_version import planning
 from kpg.sql.session.query_result import QueryResult, ResultColumn
 from kpg.sql.session.row_tables import changed_before, key_numbers, no_rows, repeated
 from kpg.sql.session.run_query import fetch_query
@@ -56,7 +57,7 @@ def insert(session: SqlSession, statement: InsertStatement, parameters: Paramete
 
 def insert_rows(session: SqlSession, statement: InsertStatement, parameters: Parameters) -> QueryResult:
     """Compute the rows to insert, check them, and write them."""
-    with session.catalog.planning():
+    with planning(session.catalog):
         bound = bind_insert(statement, session.catalog, parameters)
     entry = bound.table
     session.check_reads(bound.rows)

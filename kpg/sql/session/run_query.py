@@ -22,7 +22,7 @@ from kpg.sql.relational.relations import BoundRelation, Project, Query, without_
 from kpg.sql.relational.scalars import Column, ColumnValue, SortKey
 from kpg.sql.session.evaluate_rows import constant_rows
 from kpg.sql.session.key_lookups import looked_up_rows
-from kpg.sql.session.planned_version import require_planned_version
+from kpg.sql.session.planned_version import planning, require_planned_version
 from kpg.sql.session.sql_errors import INVALID_PARAMETER
 from kpg.sql.session.volatile_rows import projected, split_volatile
 from kpg.sql.sql_states import with_sqlstate
@@ -91,7 +91,7 @@ def fetch_rows(
     if db.sealed is None:
         db.advance(wait=not db.answers_lag)
     named = Query(relation, tuple(f"column {at}" for at in range(len(relation.columns))))
-    with catalog.planning():
+    with planning(catalog):
         plan = lower_query(db, named, CatalogSources(catalog, replacing))
     require_planned_version(catalog)
     output = plan.output()

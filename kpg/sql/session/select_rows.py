@@ -18,6 +18,7 @@ from kpg.sql.relational.relations import Query
 from kpg.sql.session import sql_errors
 from kpg.sql.session.bound_queries import bound_query
 from kpg.sql.session.evaluate_rows import evaluate_one
+from kpg.sql.session.planned_version import planning
 from kpg.sql.session.query_result import QueryResult, ResultColumn
 from kpg.sql.session.relation_reads import scanned_names
 from kpg.sql.session.run_query import FetchedRows, fetch_query
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 def select(session: SqlSession, statement: QueryStatement, parameters: Parameters) -> QueryResult:
     """Carry out a query."""
-    with session.catalog.planning():
+    with planning(session.catalog):
         query = bound_query(session.catalog, statement.query, parameters, standing=False)
     session.check_reads(query.relation)
     as_of = read_time(session, statement.as_of, parameters)

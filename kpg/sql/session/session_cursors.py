@@ -85,8 +85,9 @@ class ChangeCursor:
         """Return the next changes that are ready."""
         if count is None or len(self.unread) < count:
             self.unread += self.subscription.take()
-        changes, self.unread = self.unread[:count], self.unread[len(self.unread) if count is None else count :]
+        changes = self.unread[:count]
         schema, table = self._table(changes)
+        self.unread = self.unread[len(changes) :]  # after all pauses: a FETCH that is cancelled has read nothing
         return QueryResult(f"FETCH {len(changes)}", self.columns, table, schema)
 
     def _table(self, changes: list[SubscribedChange]) -> tuple[Schema, pa.Table]:

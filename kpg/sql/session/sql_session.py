@@ -159,6 +159,8 @@ class SqlSession:
         """Return the block of a statement: one that may not be left, or one whose reads include all writes."""
         if isinstance(statement, statements.QueryStatement) and (self.transaction is None or self.takes_turns):
             return nullcontext()
+        if self.takes_turns and isinstance(statement, PLANNED_IN_TURNS):
+            return nullcontext()
         if self.takes_turns and isinstance(statement, IN_TURNS):
             return self.db.including_writes()
         return self.db.uninterrupted()
@@ -271,6 +273,11 @@ def session_of(db: Database) -> SqlSession:
         session = db.__dict__["_sql_session"] = SqlSession(db)
     return session
 
+
+PLANNED_IN_TURNS: Final = (  # write at most at their end, in a block of their own that may not be left
+    statements.CreateView, statements.ExplainStatement, statements.SubscribeStatement, statements.DeclareCursor,
+    statements.FetchStatement,
+)  # fmt: skip
 
 IN_TURNS: Final = (  # write only at their end, and only if what they have read is still true
     statements.InsertStatement, statements.UpdateStatement, statements.DeleteStatement, statements.TruncateStatement,

@@ -17,7 +17,7 @@ A subscription keeps no rows. Its cost is that of the changes, and of its own op
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -26,6 +26,7 @@ import numpy as np
 
 from kpg.api.contracts import Releasable
 from kpg.columns.consolidation import consolidate_all
+from kpg.columns.pause_points import CALLS_PER_PAUSE, pause
 from kpg.columns.selection import keep, take
 from kpg.columns.table_rows import decode_rows
 from kpg.columns.updates import Updates, spread
@@ -36,6 +37,7 @@ from kpg.sql.lower.lower_query import lower_query
 from kpg.sql.parse.sql_statements import SubscribeStatement
 from kpg.sql.relational.relations import without_order
 from kpg.sql.session import sql_errors
+from kpg.sql.session.planned_version import planning, require_planned_version
 from kpg.sql.session.query_result import ResultColumn
 from kpg.sql.session.relation_reads import relations_read
 from kpg.sql.session.run_query import CatalogSources, failed_query
@@ -113,12 +115,14 @@ class SqlSubscription(Releasable):
 
     def take(self) -> list[SubscribedChange]:
         """Return the changes since the last call, of all complete epochs."""
-        if self._reason is not None:
-            raise self._reason
+        self._require_working()
         if self.ended:
             return []
-        self._unread.append(self._received())
-        end, up_to = self._output.db.epoch, self._epochs.up_to
+        received = self._received()
+        self._require_working()  # it may have waited, and been ended meanwhile
+        self._unread.append(received)
+        complete, up_to = self._output.complete_through, self._epochs.up_to
+        end = 0 if complete is None else complete + 1
         if up_to is not None:
             end = min(end, up_to)
         changes = self._changes_before(end)
@@ -128,6 +132,10 @@ class SqlSubscription(Releasable):
         if up_to is not None and end >= up_to:
             self.close()
         return changes
+
+    def _require_working(self) -> None:
+        if self._reason is not None:
+            raise self._reason
 
     def _received(self) -> Updates:
         """Return what the db has computed since the last call, none before the first epoch."""
@@ -139,16 +147,16 @@ class SqlSubscription(Releasable):
 
     def _changes_before(self, end: int) -> list[SubscribedChange]:
         """Take the changes before an epoch out of the unread ones."""
-        updates = consolidate_all(self._unread)
+        updates = consolidate_all([*self._unread])  # which empties its list
         epochs = spread(updates.times, len(updates))[0]
-        self._unread = [keep(updates, epochs >= end)]
+        rest = keep(updates, epochs >= end)
         begin = self._epochs.first + (not self._epochs.snapshot)
         ready = keep(updates, (epochs >= begin) & (epochs < end))
         epochs, diffs = spread(ready.times, len(ready))[0], spread(ready.diffs, len(ready))[0]
         ready = take(ready, np.lexsort((diffs > 0, epochs)))
-        rows = decode_rows(self._output.schema, ready.data, self._output.db.symbols)
-        times, counts = spread(ready.times, len(ready))[0].tolist(), spread(ready.diffs, len(ready))[0].tolist()
-        return list(map(SubscribedChange, times, counts, rows))
+        changes = changes_of(ready, decode_rows(self._output.schema, ready.data, self._output.db.symbols))
+        self._unread = [rest]  # after all pauses: a statement that is cancelled at one has read nothing
+        return changes
 
     def close(self) -> None:
         """End the subscription and release what it holds; may be repeated."""
@@ -176,6 +184,17 @@ class SqlSubscription(Releasable):
         self.close()
 
 
+def changes_of(updates: Updates, rows: Sequence[tuple[Any, ...]]) -> list[SubscribedChange]:
+    """Return updates of decoded rows as changes; pauses between parts of them."""
+    epochs, diffs = spread(updates.times, len(rows))[0].tolist(), spread(updates.diffs, len(rows))[0].tolist()
+    changes: list[SubscribedChange] = []
+    for at in range(0, len(rows), CALLS_PER_PAUSE):
+        part = slice(at, at + CALLS_PER_PAUSE)
+        changes += map(SubscribedChange, epochs[part], diffs[part], rows[part])
+        pause()
+    return changes
+
+
 def with_marks(changes: list[SubscribedChange], begin: int, end: int) -> list[SubscribedChange]:
     """Return changes in the order of their epochs, with a mark after those of each epoch of a range."""
     marks = [SubscribedChange(epoch, 0, None) for epoch in range(begin, end)]
@@ -191,18 +210,23 @@ def subscribe(session: SqlSession, statement: SubscribeStatement, parameters: Pa
 def open_subscription(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SqlSubscription:
     """Open a subscription, for SUBSCRIBE or a cursor. It sees what is committed, also inside a transaction."""
     session.require_no_pending_rows()
-    query = without_order(bind_query(statement.query, session.catalog, parameters))
-    epochs = subscribed_epochs(session, statement, parameters)
-    output = lower_query(session.db, query, CatalogSources(session.catalog)).output(keep=False)
-    try:
-        require_readable(session, output, epochs.first)
-    except BaseException:
-        output.release()
-        raise
+    catalog = session.catalog
+    with planning(catalog):
+        query = without_order(bind_query(statement.query, catalog, parameters))
+        plan = lower_query(session.db, query, CatalogSources(catalog))
     pairs = zip(query.names, query.relation.columns, strict=True)
     columns = tuple(ResultColumn(name, column.type) for name, column in pairs)
-    subscription = SqlSubscription(output, columns, epochs, relations_read(statement.query))
-    session.catalog.subscriptions.add(subscription)
+    with session.db.uninterrupted():
+        require_planned_version(catalog)
+        epochs = subscribed_epochs(session, statement, parameters)
+        output = plan.output(keep=False)
+        try:
+            require_readable(session, output, epochs.first)
+        except BaseException:
+            output.release()
+            raise
+        subscription = SqlSubscription(output, columns, epochs, relations_read(statement.query))
+        catalog.subscriptions.add(subscription)
     return subscription
 
 

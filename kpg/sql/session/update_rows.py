@@ -13,6 +13,7 @@ from kpg.sql.bind.bind_statements import bind_update
 from kpg.sql.catalog.entries import TableEntry
 from kpg.sql.parse.sql_statements import UpdateStatement
 from kpg.sql.session import sql_errors
+from kpg.sql.session.planned_version import planning
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.returned_rows import returned_rows
 from kpg.sql.session.row_tables import key_numbers, repeated
@@ -43,7 +44,7 @@ def update(session: SqlSession, statement: UpdateStatement, parameters: Paramete
 
 def update_rows(session: SqlSession, statement: UpdateStatement, parameters: Parameters) -> QueryResult:
     """Compute the rows that go and come, check them, and write them."""
-    with session.catalog.planning():
+    with planning(session.catalog):
         bound = bind_update(statement, session.catalog, parameters)
     entry, width = bound.table, len(bound.old)
     fetched = fetch_target_rows(session, bound.rows, entry)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.sql.session import subscribe_changes
 
 HISTORY = 1_000
 QUERY = "SELECT a, sum(b) AS s, count(*) AS n FROM t GROUP BY a"
@@ -195,3 +196,37 @@ def test_an_epoch_that_cannot_be_read_has_a_state(query):
         with pytest.raises(kpg.TimeTooEarly, match="does not keep epoch 0") as failure:
             db.sql(f"{query} AS OF 0")
         assert failure.value.sqlstate == "22023"
+
+
+def test_an_epoch_is_marked_when_the_answer_has_completed_it():
+    with kpg.open() as db:
+        rows = db.input("r", k=int, g=int)
+        rows.insert((at, at % 2) for at in range(2_000))
+        db.advance()
+        changes = db.sql("SUBSCRIBE (SELECT a.k + b.k AS s FROM r a JOIN r b ON a.g = b.g) WITH (PROGRESS)")
+        first = list(changes)
+        rows.insert([(-1, 0)])
+        epoch = db.advance(wait=False)
+        taken = list(changes)
+        assert not taken, "the answer is not complete"
+        db.settle()
+        later = list(changes)
+        require_order([*first, *later])
+        assert later[-1] == (epoch, 0, None) and sum(change.diff for change in later) == 2_001
+
+
+def test_a_read_that_is_cancelled_takes_no_changes(monkeypatch):
+    def cancel():
+        raise kpg.Closed("cancelled")
+
+    with kpg.open() as db:
+        db.sql("CREATE TABLE t (a INT)")
+        changes = db.sql("SUBSCRIBE t")
+        list(changes)
+        db.sql("INSERT INTO t VALUES (1), (2)")
+        with monkeypatch.context() as patch:
+            patch.setattr(subscribe_changes, "pause", cancel)
+            with pytest.raises(kpg.Closed):
+                list(changes)
+        db.sql("DELETE FROM t WHERE a = 1")
+        assert [(change.diff, change.row) for change in changes] == [(1, (1,)), (1, (2,)), (-1, (1,))]
