@@ -2,7 +2,7 @@
 
     E1 to E10, O1   kpg/bench/engine     the engine on one worker, with bars in seconds, milliseconds and bytes
     Q1 to Q7        kpg/bench/queries    Datalog, demand, tenants, interactive queries
-    S1 to S9        kpg/bench/workers    several workers, Spark, disks, servers
+    S1 to S12       kpg/bench/workers    several workers, Spark, disks, servers
     X7 to X30       kpg/bench/papers     the experiments of the papers that kpg follows
 
 An experiment is one file. It declares an `Experiment`, states its question in its docstring, checks its answers, and

@@ -56,6 +56,7 @@ MODULES = {
         "s09_isolation",
         "s10_skew",
         "s11_recursion",
+        "s12_tenants",
     ),
     "papers": (
         "x01_tpch_install",

@@ -1,1 +1,1 @@
-"""Experiments with several workers, Spark and disks (S1 to S9)."""
+"""Experiments with several workers, Spark and disks (S1 to S12)."""
