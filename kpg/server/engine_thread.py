@@ -27,6 +27,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kpg.api.background import IDLE_DELAY_SECONDS, SLICE_SECONDS
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.errors import Closed, KpgError, TimeNotReached
+from kpg.server.awaited_interests import AwaitedInterests
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
 from kpg.server.flow_control import SendBudget
 from kpg.server.server_log import LOGGER, MEMBERS
@@ -66,7 +67,7 @@ class EngineThread:
         self._service: Service | None = None
         self._deliver = deliver
         self._budget_of = budget_of  # by session; None if it has ended
-        self._awaiting: dict[int, Interest] = {}  # interests to take changes of, when they have some
+        self._awaited = AwaitedInterests()  # interests to take changes of, when they have some
         self._failed: set[int] = set()  # interests with an error that was sent to the client
         self._served: set[int] = set()  # interests with a first payload that was sent to the client
         self._timed_reads: list[tuple[int, int, float, EngineRequest]] = []  # a heap by the time they wait for
@@ -145,11 +146,11 @@ class EngineThread:
 
     def _await(self, interest: Interest) -> None:
         if not interest.ended:  # it may have ended while this call was queued
-            self._awaiting[interest.id] = interest
+            self._awaited.add(interest)
 
     def pause(self, interest: int) -> None:
         """Take no changes of an interest before the next `take_when_changed`: its client has lost the connection."""
-        self._awaiting.pop(interest, None)
+        self._awaited.remove(interest)
 
     def include_writes(self, service: Service, session: Hashable) -> None:
         """Let reads of a session include all writes so far: some may be its own, over a connection that was lost."""
@@ -157,7 +158,7 @@ class EngineThread:
 
     def forget(self, interest: int) -> None:
         """Drop the state of an interest that has ended."""
-        self._awaiting.pop(interest, None)
+        self._awaited.remove(interest)
         self._failed.discard(interest)
         self._served.discard(interest)
 
@@ -254,7 +255,7 @@ class EngineThread:
         """Return the time until the next deadline of a timed read or the next delayed change is due."""
         now = time.monotonic()
         deadlines = [deadline - now for _, _, deadline, *_ in self._timed_reads]
-        delays = (interest.due_in for number, interest in self._awaiting.items() if number not in self._failed)
+        delays = (interest.due_in for interest in self._awaited.active() if interest.id not in self._failed)
         due = [*deadlines, *(delay for delay in delays if delay is not None)]
         return max(0.0, min(due, default=MAX_SLEEP_SECONDS))
 
@@ -279,18 +280,27 @@ class EngineThread:
         return removed
 
     def _take_changes(self) -> None:
-        """Take the changes of all awaiting interests that have some."""
-        changed = [interest for interest in self._awaiting.values() if self._has_news(interest)]
+        """Take the changes of all awaited interests that have some."""
+        looked_at = self._awaited.to_look_at()
+        changed = [interest for interest in looked_at if self._has_news(interest)]
+        if len(changed) < len(looked_at):
+            self._rest(looked_at)
         payloads = []
         for interest in changed:
             budget = self._budget_of(interest.owner)
             if budget is not None and budget.is_full:
                 continue  # the client is slow: its changes wait, consolidated
-            del self._awaiting[interest.id]
+            self._awaited.remove(interest.id)
             with suppress(Closed):
                 payloads.append(self.take(interest))
         if payloads:
             self._deliver(payloads)
+
+    def _rest(self, interests: list[Interest]) -> None:
+        """Look at interests that were served and now have neither changes nor an error only when something happens."""
+        for interest in interests:
+            if interest.id in self._served and interest.id not in self._failed and interest.is_idle:
+                self._awaited.rest(interest)
 
     def wake(self) -> None:
         """Look for changes again; called on any thread when a budget is no longer full."""

@@ -109,9 +109,11 @@ class Interest:
         self.ended = False
         self.sharing = ""
         self.asked = -1  # the epoch of the last change of its arguments, if it shares a dataflow with other tenants
+        self.has_own_errors = False  # whether it may have an error although its answer has none
         self.exceeded_limit = False  # whether its arguments made a dataflow that tenants share exceed a limit
         self.answer_error: Callable[[], Exception | None] = lambda: None  # set by the dataflow that serves it
         self.before_take: Callable[[], None] = do_nothing
+        self.on_news: Callable[[Interest], None] | None = None  # called when it may have changes or an error
         self._ready: Callable[[], bool] = lambda: True
         self._output: Output | None = None
         self._db = db
@@ -135,6 +137,21 @@ class Interest:
     def follow(self, output: Output, ready: Callable[[], bool]) -> None:
         """Set the output that the changes come from, and the function that tells whether its first rows are here."""
         self._output, self._ready = output, ready
+        self._tell_news()
+
+    def _tell_news(self) -> None:
+        if self.on_news is not None:
+            self.on_news(self)
+
+    @property
+    def answer(self) -> Output | None:
+        """The answer that it follows; None if there is none any more, or if only the interest knows its errors."""
+        return None if self.has_own_errors else self._output
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has neither changes, delayed ones included, nor an error."""
+        return self.waiting == 0 and self.due_in is None and self.error is None
 
     @property
     def dataflow(self) -> str:
@@ -215,6 +232,8 @@ class Interest:
             return
         self._unread.append((updates, start, end))
         self._unread_rows += end - start
+        if self.on_news is not None:
+            self.on_news(self)
         if len(self._unread) > MAX_SHARED_BLOCKS or self._unread_rows > self._consolidation_limit:
             self._compact_unread()
 
@@ -233,6 +252,7 @@ class Interest:
         """Discard unread changes, and raise an error on each further read."""
         self._refusal = error
         self._unread, self._unread_rows = [], 0
+        self._tell_news()
 
     def leave_answer(self, error: KpgError) -> None:
         """Raise an error on each further read, and depend on no answer any more."""
@@ -304,6 +324,7 @@ class GranularInterest(Interest):
 
     def push(self, updates: Updates, start: int, end: int, growth: int) -> None:
         self._delayed.push(last_lanes(updates, start, end, self._lanes))
+        self._tell_news()
 
     def take(self) -> AnswerChanges:
         if not self.ended:
@@ -328,6 +349,7 @@ class SinkInterest:
         self._output = output
         self.drain: Drain | None = None
         self._answer_error, interest.answer_error = interest.answer_error, self.error
+        interest.has_own_errors = True
 
     def error(self) -> Exception | None:
         """Return why the drain ended or the answer has no value now, if so; a reader of the interest gets it."""
