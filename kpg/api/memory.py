@@ -9,7 +9,8 @@ and is made only if there is a limit.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 from kpg.api.kept_memory import return_freed_memory
@@ -47,6 +48,28 @@ class Memory:
         self.limit = limit
         self.describe = describe
         self.hint = HINT
+        self._spare_bytes = 0
+        self._next_measurement = 0.0
+
+    @property
+    def spare_bytes(self) -> int | None:
+        """The memory that the process may still use, as of a moment ago; None without a limit."""
+        if self.limit is None:
+            return None
+        now = monotonic()
+        if now >= self._next_measurement:
+            self._next_measurement = now + CHECK_SECONDS
+            self._spare_bytes = max(0, self.limit - resident_bytes())
+        return self._spare_bytes
+
+    @contextmanager
+    def unchecked(self) -> Iterator[None]:
+        """Let the block use memory above the limit."""
+        limit, self.limit = self.limit, None
+        try:
+            yield
+        finally:
+            self.limit = limit
 
     def check(self, more: int = 0) -> None:
         """Raise if the process, with `more` bytes, would exceed the limit."""

@@ -197,6 +197,7 @@ class ClusterCompletion(Completion[ReportedAnswer]):
         """Keep what a rank has reported: its progress, and changes and failures of outputs."""
         report = self._reports[rank] = reply.value
         self._lag.note(report)
+        self._db.pending.admission.note_spare(rank, report.spare_bytes)
         for name, block, failure in zip(report.changed, reply.blocks, report.failures, strict=True):
             if name in self._db.outputs:
                 self._db.outputs[name].take(rank, block, failure)

@@ -63,6 +63,7 @@ from kpg.cluster.rank_commands.storage_commands import (
 from kpg.cluster.rank_commands.time_commands import ServeCommand, SettleCommand
 from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
+from kpg.cluster.row_admission import RowAdmission
 from kpg.cluster.sent_rows import SentRows
 from kpg.columns.schema import Schema
 from kpg.columns.schema_forms import schema_of
@@ -108,7 +109,12 @@ class ClusterDatabase(CompletingDatabase):
         self.coordinator.loss_hint = loss_hint(directory)
         self.generations = Generations(self.coordinator, config, directory)
         self.generations.after_recovery.append(self._restore_answers)
-        self.pending = SentRows(config.coordinates, self.generations.history, keep_copies=directory is not None)
+        self.pending = SentRows(
+            config.coordinates,
+            self.generations.history,
+            keep_copies=directory is not None,
+            admission=RowAdmission(config.memory_limit, workers),
+        )
         self.installer = ClusterInstaller(self, output_class)
         self.admission = None
         self.completion = ClusterCompletion(self)

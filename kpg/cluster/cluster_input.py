@@ -11,6 +11,7 @@ same point, so an upsert first makes all of them arrange the relation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +115,8 @@ class ClusterInput(EncodingInput):
         self.db.pending.add(self.name, reduce(join, [tuple(part.times.max(axis=1).tolist()) for _, part in parts]))
         with self.db.pending.all_or_nothing():
             for rank, part in parts:
-                self.db.tell(rank, command, [RowBlock(part, self._symbolic)])
+                admitted = self.db.pending.admission.admits(rank, part.nbytes)
+                self.db.tell(rank, replace(command, admitted=admitted), [RowBlock(part, self._symbolic)])
 
     def _owned_parts(self, updates: Updates, placed: tuple[str, ...]) -> list[tuple[int, Updates]]:
         """Divide rows among the workers that own them by some columns."""

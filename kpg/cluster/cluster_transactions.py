@@ -142,7 +142,7 @@ class ClusterTransactions:
 
     def _check_accepted(self) -> None:
         """If workers may refuse rows, wait until they have accepted all; else drop the pending rows on all of them."""
-        if self.db.config.memory_limit is None or not self.db.pending:
+        if not self.db.pending.admission.must_ask:
             return
         try:
             self.db.coordinator.ask(TimeCommand())

@@ -150,7 +150,7 @@ class RankReports:
     def take(self, log_bytes: int = 0, trouble: FailureSpec | None = None) -> Answer[RankReport]:
         """Return what is new, after all work was done: any output may have failed."""
         progress = self.completion.progress(self._active)
-        return self._take(progress, list(self._followed), log_bytes, trouble)
+        return self._take(progress, list(self._followed), log_bytes, trouble, spare_bytes=self.db.memory.spare_bytes)
 
     def _active_outputs(self) -> list[str]:
         """Return the followed outputs that may have begun to fail, or have recovered, since the last report."""
@@ -165,6 +165,7 @@ class RankReports:
         log_bytes: int = 0,
         trouble: FailureSpec | None = None,
         behind: dict[str, AnswerLag] | None = None,
+        spare_bytes: int | None = None,
     ) -> Answer[RankReport]:
         changed: list[str] = []
         failures: list[FailureSpec | None] = []
@@ -190,6 +191,7 @@ class RankReports:
             progress.reached,
             progress.complete,
             lagging,
+            spare_bytes,
             {name: (lag.epochs, lag.pinned_bytes) for name, lag in (behind or {}).items()},
         )
         return Answer(report, blocks)

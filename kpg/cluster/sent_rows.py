@@ -18,6 +18,7 @@ from kpg.algebra.order import Time, join, least
 from kpg.cluster.rank_commands.input_commands import RowsCommand
 from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
+from kpg.cluster.row_admission import RowAdmission
 
 
 class SentMark(NamedTuple):
@@ -32,7 +33,8 @@ class SentMark(NamedTuple):
 class SentRows:
     """The inputs with pending rows, and copies of those rows if they must survive a worker."""
 
-    def __init__(self, coordinates: int, history: RequestHistory, keep_copies: bool) -> None:
+    def __init__(self, coordinates: int, history: RequestHistory, keep_copies: bool, admission: RowAdmission) -> None:
+        self.admission = admission
         self._names: dict[str, None] = {}
         self._latest: dict[str, Time] = {}
         self.scattered: set[str] = set()  # inputs with pending rows that are not at their owners
@@ -68,6 +70,7 @@ class SentRows:
         """Drop all pending rows: they are part of an epoch now, or are taken back."""
         self._names.clear()
         self.scattered.clear()
+        self.admission.end()
         self._history.open_rows.clear()
 
     def mark(self, generation: int) -> SentMark:

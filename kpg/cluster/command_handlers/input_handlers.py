@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from kpg.api.embedded_installer import arrangement_source
 from kpg.cluster.rank_commands.input_commands import (
     ArrangeInputCommand,
@@ -45,11 +47,12 @@ def insert(rank: RankGeneration, command: InsertCommand, blocks: Blocks) -> None
     assert relation.is_arranged or not command.replacing, f"{command.name} is not arranged on all ranks"
     if command.replacing:
         rank.complete(relation.base().dataflow)
-    for block in blocks:
-        if command.replacing:
-            relation.replace_lanes(block.data)
-        else:
-            relation.take_lanes(block)
+    with rank.db.memory.unchecked() if command.admitted else nullcontext():
+        for block in blocks:
+            if command.replacing:
+                relation.replace_lanes(block.data)
+            else:
+                relation.take_lanes(block)
 
 
 @HANDLERS.handles(ChangeRowsCommand)
@@ -58,9 +61,10 @@ def change_rows(rank: RankGeneration, command: ChangeRowsCommand, blocks: Blocks
     relation = rank.find_input(command.name)
     assert relation.is_arranged, f"{command.name} is not arranged on all ranks"
     rank.complete(relation.base().dataflow)
-    for block in blocks:
-        diffs = spread(block.diffs, len(block))[0]
-        relation.change_lanes(block.data, diffs, command.columns, command.order)
+    with rank.db.memory.unchecked() if command.admitted else nullcontext():
+        for block in blocks:
+            diffs = spread(block.diffs, len(block))[0]
+            relation.change_lanes(block.data, diffs, command.columns, command.order)
 
 
 @HANDLERS.handles(MakeRowsCommand)

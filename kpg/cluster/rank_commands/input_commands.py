@@ -27,6 +27,7 @@ class InsertCommand(Command[None]):
 
     name: str
     replacing: bool = False  # each row replaces the row with its key
+    admitted: bool = False  # the rank must accept the rows, whatever memory it uses
 
 
 @message("change", COMMANDS)
@@ -36,6 +37,7 @@ class ChangeRowsCommand(Command[None]):
     name: str
     columns: tuple[str, ...]  # of the rows with equal values here, one stays
     order: str | None  # the column with the greatest value in the row that stays; None: the last one stays
+    admitted: bool = False  # as in InsertCommand
 
 
 RowsCommand = InsertCommand | ChangeRowsCommand  # what a single rank gets
