@@ -3,7 +3,7 @@
     worker.counts = WorkCounts()     count from now on; None (the default) counts nothing
     counts.take()                    return what was counted since the last call, and start again
 
-CPU time is that of the operator's steps. Rows, bytes and messages are those that this worker sends to its peers for an
+CPU time is that of the operator's steps, with the parts that the helper thread computes. Rows, bytes and messages are those that this worker sends to its peers for an
 operator. Progress messages belong to no operator. Rows that stay on the worker are not counted. While a worker counts,
 it does not spin when it waits for its peers: counted CPU time is work, and not waiting.
 Cost: about a microsecond for each step.
@@ -12,7 +12,7 @@ Cost: about a microsecond for each step.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import process_time, thread_time_ns
+from time import process_time, process_time_ns
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ class WorkCounts:
         return self._totals.operators.setdefault(key, OperatorWork())
 
     def add_step(self, operator: Operator, began: int) -> None:
-        """Count a step, or a part of one, that began at this time of `thread_time_ns`."""
+        """Count a step, or a part of one, that began at this time of `process_time_ns`."""
         work = self._work_of(operator)
-        work.nanoseconds += thread_time_ns() - began
+        work.nanoseconds += process_time_ns() - began
         work.steps += 1
 
     def add_message(self, operator: Operator, rows: int, size: int) -> None:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from time import perf_counter_ns, thread_time_ns
+from time import perf_counter_ns, process_time_ns
 from typing import TypeVar
 
 from kpg.algebra.frontier import Frontier
@@ -258,7 +258,7 @@ class Worker:
         self.steps += 1
         self.current = operator
         events, counts = dataflow.events, self.counts
-        cpu_began = 0 if counts is None else thread_time_ns()
+        cpu_began = 0 if counts is None else process_time_ns()
         self.stepped = operator
         if dataflow.is_relation and self.guard is not None:
             step = partial(without_budget, step)

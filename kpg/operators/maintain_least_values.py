@@ -20,6 +20,7 @@ from kpg.dataflow.graph import Dataflow, Stream
 from kpg.errors import Overflow
 from kpg.operators.complete_times import CompleteInput, CompleteTimes
 from kpg.operators.error_rows import ErrorRows
+from kpg.seminaive.deferred_components import DeferredComponents
 from kpg.seminaive.graph_lists import GraphChange
 from kpg.seminaive.least_values import LeastValues, LeastValueSpec
 from kpg.trace.batcher import Batcher
@@ -41,8 +42,11 @@ class MaintainLeastValues(CompleteTimes):
         self.node_schema = Schema.of({"node": node})
         self.failures = failures
         self.overflow = Failure("int64 overflow" if origin is None else f"int64 overflow in {origin.text}", origin)
-        self.least = LeastValues(spec)
+        self.least = self._new_values()
         self._errors: Ints = np.empty(0, np.int64)  # the symbols of the error rows that are there
+
+    def _new_values(self) -> LeastValues:
+        return DeferredComponents(self.spec) if self.spec.deferred else LeastValues(self.spec)
 
     def process(self, time: int, parts: list[Updates]) -> None:
         edges = graph_change(parts[-1])
@@ -80,7 +84,7 @@ class MaintainLeastValues(CompleteTimes):
 
     def release(self) -> None:
         super().release()
-        self.least = LeastValues(self.spec)
+        self.least = self._new_values()
 
 
 def graph_change(updates: Updates) -> GraphChange:

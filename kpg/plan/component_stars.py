@@ -35,7 +35,7 @@ def render_worker_components(renderer: Renderer, node: nodes.WorkerComponentsNod
     picked = [] if lanes == tuple(range(edges.schema.width)) else [linear.PickStage(lanes)]
     part = renderer.add_stages(edges, picked, "edges", node.schema)
     given = CompleteInput(part.stream, LocalPact(), Batcher(2, part.stream.depth))
-    spec = LeastValueSpec("the components of a worker", MAX_ROUNDS, both_ways=True, own_starts=True)
+    spec = LeastValueSpec("the components of a worker", MAX_ROUNDS, both_ways=True, own_starts=True, deferred=True)
     type_, failures = node.schema.types[0], renderer.context.failures
     stars, _ = maintain_least_values(renderer.dataflow, spec, [given], type_, failures)
     return Rendered(stars, node.schema, None)

@@ -50,6 +50,7 @@ class LeastValueSpec:
     both_ways: bool = False  # edges lead from each of their ends to the other
     rounds: RoundRules = RoundRules()  # of the loop, for negative counts
     own_starts: bool = False  # the start value of a node with an edge is the node itself; edges then lead both ways
+    deferred: bool = False  # the lists of a first load of components are built when it changes
 
 
 class ValueChange(NamedTuple):

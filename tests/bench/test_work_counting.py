@@ -1,7 +1,12 @@
 """`kpg bench --count`: counts of two workers agree with what crosses between them, and inflation is relative to one."""
 
+import threading
+import time
+from types import SimpleNamespace
+
 import pytest
 
+from kpg.algebra.frontier import Frontier
 from kpg.bench.registry import experiment
 from kpg.bench.run import Run
 from kpg.bench.runner import new_result
@@ -26,6 +31,23 @@ def test_workers_count_rows_messages_and_rounds_of_each_operator_and_epoch():
     assert sender.progress_messages == sender.rounds > 0
     assert sender.messages == sender.progress_messages + 2, "the inserts of a transaction are one message"
     assert take_counts(cluster.databases[0])[1] == []
+
+
+def test_work_on_another_thread_counts_for_the_step_that_waits_for_it():
+    clock = SimpleNamespace(now=Frontier.at((3,)))
+    dataflow = SimpleNamespace(name="flow", worker=SimpleNamespace(clock=clock))
+    seconds = []
+
+    def work():
+        sum(range(1_000_000))
+        seconds.append(time.thread_time())
+
+    counts, began = WorkCounts(), time.process_time_ns()
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    counts.add_step(SimpleNamespace(dataflow=dataflow, name="sort"), began)
+    assert counts.take().operators[3, "flow", "sort"].nanoseconds >= 1e9 * seconds[0] > 0
 
 
 @pytest.mark.jit
