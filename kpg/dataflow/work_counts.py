@@ -3,9 +3,10 @@
     worker.counts = WorkCounts()     count from now on; None (the default) counts nothing
     counts.take()                    return what was counted since the last call, and start again
 
-CPU time is that of the operator's steps, with the parts that the helper thread computes. Rows, bytes and messages are those that this worker sends to its peers for an
-operator. Progress messages belong to no operator. Rows that stay on the worker are not counted. While a worker counts,
-it does not spin when it waits for its peers: counted CPU time is work, and not waiting.
+CPU time is that of the operator's steps, with the parts that the helper thread computes. Rows, bytes and messages are
+those that this worker sends to its peers for an operator. Progress messages belong to no operator. Rows that stay on
+the worker are not counted. While a worker counts, it does not spin when it waits for its peers: counted CPU time is
+work, and not waiting.
 Cost: about a microsecond for each step.
 """
 
