@@ -34,7 +34,7 @@ examples:
   kpg bench plot                         draw the latencies of all results into bench-results/latency.png
   kpg bench E3 --profile                 show which files and kernels take the time, instead of measuring
   kpg bench scaling                      predict 1 to 64 workers from the counts in bench-results
-  kpg bench X22 --count                  CPU seconds, bytes and messages of 1, 2, 4 and 8 workers (X22, E1, E8, X14)
+  kpg bench X22 --count                  CPU seconds, bytes and messages of 1 to 8 workers (X22, E1, E8, X5, X12-X14)
 
 what --data takes:
   X7-X10, X22, X25, X26, X30             an edge list of SNAP: two numbers a line, # before comments, possibly .gz

@@ -97,14 +97,14 @@ def profile_experiment(experiment: Experiment, options: Options, progress: Progr
 
 
 def count_experiment(experiment: Experiment, options: Options, progress: Progress = show_nothing) -> Result:
-    """Count the work of an experiment's tasks on several numbers of workers; save the counts as ID-counts.json."""
-    from kpg.bench.workers.work_counting import COUNTED, count_work
+    """Count the work of an experiment's tasks on several numbers of workers; save the counts by scale."""
+    from kpg.bench.workers.count_command import COUNTED, count_work
 
     if experiment.id not in COUNTED:
         raise InputError(f"{experiment.id} has no counts", hint=f"--count takes {', '.join(COUNTED)}.")
     prepare(experiment, replace(options, rehearse=False), progress)
     result = new_result(experiment, options.scale, options.seed)
-    result.id = f"{experiment.id}-counts"
+    result.id = f"{experiment.id}-counts-scale-{options.scale:g}"
     count_work(experiment.id, new_run(experiment, result, options, progress, "measurement"))
     result.status, result.reason = "complete", ""
     result.save(options.out)

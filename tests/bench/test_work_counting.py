@@ -4,15 +4,24 @@ import threading
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import kpg
 from kpg.algebra.frontier import Frontier
 from kpg.bench.registry import experiment
+from kpg.bench.row_checksums import checksum, combined
 from kpg.bench.run import Run
-from kpg.bench.runner import new_result
-from kpg.bench.workers.work_counting import COUNTED, count_work, read_totals, take_counts
+from kpg.bench.runner import Options, count_experiment, new_result
+from kpg.bench.workers.count_command import COUNTED, count_work, planned_for_several
+from kpg.bench.workers.counted_tasks import LOADS, CountedTask
+from kpg.bench.workers.work_counting import TaskWork, read_totals, take_counts
 from kpg.cli import main
-from kpg.dataflow.work_counts import WorkCounts
+from kpg.dataflow.work_counts import WorkCounts, WorkTotals
+from kpg.errors import WrongAnswer
+from kpg.graphs.wcc import wcc
 from kpg.testing.simulated_workers import SimulatedCluster
 
 
@@ -60,6 +69,87 @@ def test_the_work_of_a_load_is_reported_for_one_and_two_workers():
     assert two["inflation"] == pytest.approx(two["cpu_s"] / one["cpu_s"], rel=0.01)
     assert two["rows_sent"] > 0 and two["messages"] > 0 and two["rounds"] > 0 and two["cpu_s"] > 0
     assert two["limits"] == {"inflation": 1.6}
+
+
+def task_of(answer, growth=1, seconds=1.0):
+    return CountedTask("task", TaskWork([WorkTotals(seconds)], 0.0), answer, growth)
+
+
+def counting_run(experiment_id):
+    return Run(new_result(experiment(experiment_id), 0.001, 0), kind="rehearsal", workers=2)
+
+
+def test_another_answer_on_more_workers_is_an_error(monkeypatch):
+    monkeypatch.setitem(COUNTED, "E1", lambda run, workers: iter([task_of([5, workers])]))
+    with pytest.raises(WrongAnswer, match="task on several workers"):
+        count_work("E1", counting_run("E1"))
+    monkeypatch.setitem(COUNTED, "E1", lambda run, workers: iter([task_of(1), task_of(2)]))
+    with pytest.raises(WrongAnswer):
+        count_work("E1", counting_run("E1"))
+    monkeypatch.setitem(COUNTED, "E1", lambda run, workers: iter([task_of(workers, growth=workers, seconds=3.0)]))
+    count_work("E1", run := counting_run("E1"))
+    assert [row["inflation"] for row in run.result.rows] == [1, 0.5]  # twice the rows in the same time
+
+
+def test_the_repetition_with_the_least_cpu_time_counts(monkeypatch):
+    monkeypatch.setitem(COUNTED, "E1", lambda run, workers: iter([task_of(0, seconds=s) for s in (3.0, 2.0, 4.0)]))
+    count_work("E1", run := counting_run("E1"))
+    assert [row["cpu_s"] for row in run.result.rows] == [2, 2]
+
+
+def test_counts_of_several_scales_are_side_by_side(tmp_path, monkeypatch):
+    monkeypatch.setitem(COUNTED, "E1", lambda run, workers: iter([task_of(0)]))
+    for scale in (1.0, 0.5):
+        count_experiment(experiment("E1"), Options(scale=scale, out=tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["E1-counts-scale-0.5.json", "E1-counts-scale-1.json"]
+
+
+@pytest.mark.jit
+def test_recursions_are_counted_once_more_as_the_loops_of_several_workers():
+    with kpg.open() as db, planned_for_several():
+        edges = db.input("edges", src=int, dst=int)
+        edges.insert([(0, 1), (1, 2), (4, 3)])
+        answer = wcc(edges).output("components")
+        db.advance()
+        operators = {operator.name for flow in db.worker.dataflows.values() for operator in flow.operators}
+        assert "join" in operators and "least values of the components of a worker" in operators
+        assert sorted(answer.rows()) == [(0, 0), (1, 0), (2, 0), (3, 3), (4, 3)]
+    count_work("X22", run := counting_run("X22"))
+    cases = [row["case"] for row in run.result.rows]
+    assert "wcc, 1 worker: plan of several workers" in cases and "wcc, 2 workers" in cases
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("id", ["X12", "X13", "X14"])
+def test_batches_of_an_arrangement_are_counted(id):
+    count_work(id, run := counting_run(id))
+    rows = {row["case"]: row for row in run.result.rows}
+    for name in (load.name for load in LOADS[id]):
+        one, two = rows[f"{name}, 1 worker"], rows[f"{name}, 2 workers"]
+        assert one["epochs"] == 3 and two["growth"] == (2 if id == "X13" else 1) and two["rounds"] >= 3
+
+
+@pytest.mark.jit
+def test_queries_of_tpch_are_counted():
+    count_work("X5", run := counting_run("X5"))
+    rows = {row["case"]: row for row in run.result.rows}
+    assert rows["Q18, 2 workers"]["rows_sent"] > 0 and rows["Q1, 1 worker"]["epochs"] > 1
+
+
+rows = st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 3)), max_size=6)
+
+
+@given(rows, rows, st.randoms())
+def test_checksums_do_not_depend_on_order_and_on_parts(first, second, random):
+    def table(rows):
+        return np.array(rows, np.int64).reshape(-1, 2).T
+
+    shuffled = first + second
+    random.shuffle(shuffled)
+    assert combined([checksum(table(first)), checksum(table(second))]) == checksum(table(shuffled))
+    assert (checksum(table(first)) == checksum(table(second))) == (sorted(first) == sorted(second))
+    twice = checksum(table(first), np.full(len(first), 2))
+    assert twice == combined([checksum(table(first))] * 2)
 
 
 def test_an_experiment_without_counts_is_refused(capsys, tmp_path):

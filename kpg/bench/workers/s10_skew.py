@@ -53,8 +53,8 @@ def run(run: Run) -> None:
         for case in cases(run.size):
             one, two = wall_stopwatch(f"{case.name}, one"), wall_stopwatch(f"{case.name}, two")
             for _ in range(run.fixed_rounds(REPEATS)):
-                rows = complete(case, alone, True, one)
-                run.check(complete(case, together, True, two) == rows, f"{case.name} on two workers")
+                checksum = complete(case, alone, True, one)
+                run.check(complete(case, together, True, two) == checksum, f"{case.name} on two workers")
             busiest = [busiest_seconds(run, case, workers) for workers in (1, WORKERS)]
             run.report(
                 case.name,
@@ -62,7 +62,7 @@ def run(run: Run) -> None:
                 [at_most("ratio", MAX_RATIO)],
                 Reference("one worker, embedded", one.least),
                 seconds=two.least,
-                rows=rows,
+                rows=checksum[0],
                 busier_worker_cpu_s=busiest[1],
                 busier_worker_cpu_ratio=busiest[1] / busiest[0],
             )
