@@ -73,6 +73,10 @@ class ChainIndex:
         link_codes(new, self.layout.value_bits(1), self._used, self.codes, self.following, self.heads, self.lengths)
         self._used += len(codes)
 
+    def trim(self) -> None:
+        """Give back the room for further rows."""
+        self.codes, self.following = self.codes[: self._used].copy(), self.following[: self._used].copy()
+
     def begin_round(self, earlier: int | None = None) -> None:
         """Note that the rows after the first `earlier` ones, by default those added from now on, are of a new round."""
         self._earlier = self._used if earlier is None else earlier

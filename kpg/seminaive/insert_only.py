@@ -188,14 +188,19 @@ class InsertOnlyFixpoint(StoredRelations):
         self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]
     ) -> tuple[CodeIndex | ChainIndex, Ints, dict[str, int]]:
         """Return the index that serves an atom, the key of each solution, and the index column of each new variable."""
-        name = atom, tuple(solutions.ids), live
-        probe = self._probes.get(name)
-        if probe is None:
-            probe = self._probes[name] = self._plan_probe(atom, solutions, live)
+        probe = self._planned_probe(atom, solutions, live)
         index = self._index(atom.relation, probe.columns, len(probe.keys))
         terms = zip(probe.columns, probe.keys, strict=False)
         keys = [self._ids_of(term, solutions, atom.relation, column) for column, term in terms]
         return index, index.layout.key(keys, solutions.size), probe.provides
+
+    def _planned_probe(self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]) -> AtomProbe:
+        """Return the lookup of an atom; plan it on first use."""
+        name = atom, tuple(solutions.ids), live
+        probe = self._probes.get(name)
+        if probe is None:
+            probe = self._probes[name] = self._plan_probe(atom, solutions, live)
+        return probe
 
     def _plan_probe(self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]) -> AtomProbe:
         keys = [c for c, term in enumerate(atom.terms) if isinstance(term, int) or term in solutions.ids]

@@ -8,23 +8,26 @@ follows from: the greatest level in a body, the least over all bodies. Levels ar
 as distances do when edges are inserted and deleted (`kpg.seminaive.level_update`). The first load runs round by round,
 and the round that derives a row is its level.
 
-Cost: a change is linear in the joins from the rows with a changed level, forward and backward. Memory is 16 to 64 bytes
-a row, and 8 bytes more for each index of a derived relation, if a rule has several derived atoms.
+Cost: a change is linear in the joins from the rows with a changed level, forward and backward. Where a rule needs the
+rows of a derived relation by some columns, the first changes try all values of the others, and an index follows when
+that has cost as much as the index; dense relations never get one. Indexes that the load has built anyway are kept.
+Memory is 16 to 64 bytes a row, and 8 bytes more for each index of a derived relation, 12 if the load has built it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from kpg.columns.pause_points import aside
+from kpg.columns.pause_points import aside, at_most_per_pause, pause
 from kpg.columns.updates import Ints
 from kpg.seminaive.chain_index import ChainIndex
 from kpg.seminaive.code_index import CodeIndex
-from kpg.seminaive.code_layout import recode
+from kpg.seminaive.code_layout import PairedLayout, recode
 from kpg.seminaive.code_set import CodeLevels, CodeSet
 from kpg.seminaive.insert_only import InsertOnlyFixpoint
 from kpg.seminaive.level_update import LevelUpdate
@@ -34,6 +37,10 @@ from kpg.seminaive.rule_paths import RulePath, backward_paths, forward_paths, jo
 from kpg.seminaive.stored_relations import NewRows
 
 NO_CODES = np.empty(0, np.int64)
+MAX_POSSIBLE_ROWS = 8  # for each derived row: up to this number, to try all values is as fast as to look some up
+MAX_ROWS_TRIED = 2  # for each derived row, before an index is built: takes a little longer than building it
+TRIED_PER_MATCH = 4  # rows that can be tried in the time of one match
+MAX_ENUMERATED_VALUES = 1 << 16  # that are tried for one solution: a millisecond or two
 
 
 class RowChange(NamedTuple):
@@ -56,6 +63,8 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
     backward: list[list[RulePath]] = field(default_factory=list)
     negated: list[list[RulePath]] = field(default_factory=list)
     _rounds_of: list[list[Ints]] = field(default_factory=list)  # of each derived relation, while all rows are derived
+    _row_counts: dict[int, int] = field(default_factory=dict)  # of derived relations, before the current change
+    _tried: dict[int, int] = field(default_factory=dict)  # rows of derived relations tried for want of an index
 
     def __post_init__(self) -> None:
         InsertOnlyFixpoint.__post_init__(self)
@@ -90,6 +99,7 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         self._assign_ids([[] if change is None else list(change) for change in changes])
         added = [NO_CODES if change is None else self._encode(n, change.added) for n, change in enumerate(changes)]
         removed = [NO_CODES if change is None else self._encode(n, change.removed) for n, change in enumerate(changes)]
+        self._row_counts.clear()
         if not self.count:
             return self._load(added, removed, is_read or [True] * self.system.derived)
         return LevelUpdate(self, added, removed).run()
@@ -117,6 +127,7 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         layouts = [self.layout(relation) for relation in derived]
         self._derived = [CodeSet(layout.width) for layout in layouts]
         self._drop_derived_indexes()
+        self._tried.clear()
         fresh = [[self._derived[relation].insert(self.inserted[relation].items()[0])] for relation in derived]
         before, self._rounds_of = self.work, [[] for _ in derived]
         for _ in self._rounds(fresh):
@@ -137,7 +148,9 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
     def drop_sets(self) -> None:
         """Drop the sets that `derive` built: from now on the rows that have a level are the derived rows."""
         self._derived = [CodeSet(1) for _ in range(self.system.derived)]
-        self._drop_derived_indexes()
+        for index in self.indexes.values():
+            if isinstance(index, ChainIndex):
+                index.trim()
 
     # Relations
 
@@ -216,6 +229,11 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
                 yield from self._walk(path, step + 1, joined)
         elif path.is_bound[step]:
             yield from self._walk(path, step + 1, self._present(literal, solutions, live))
+        elif self._can_enumerate(literal, solutions, live | variables(literal)):
+            for possible in self._possible(literal, solutions):
+                present = self._present(literal, possible, live)
+                self.work += max(present.size, possible.size // TRIED_PER_MATCH)
+                yield from self._walk(path, step + 1, present)
         else:
             for joined in self._join(literal, solutions, live | variables(literal)):
                 yield from self._walk(path, step + 1, self._present(literal, joined, live))
@@ -227,6 +245,55 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         kept = PartialSolutions(solutions.size, {name: of for name, of in solutions.ids.items() if name in live})
         kept.ids[LEVEL] = np.maximum(solutions.ids[LEVEL], levels)
         return kept if len(rows) == solutions.size else kept.take(rows)
+
+    # Lookups without an index
+
+    def _can_enumerate(self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]) -> bool:
+        """Return whether to try all values of an atom's unbound columns, rather than look them up in an index.
+
+        An index takes longer to build than most changes take. The values are tried where a good part of all possible
+        rows is derived, so that an index would not be faster, and else until that has cost as much as an index.
+        """
+        unbound = prod(self._unbound_sizes(atom, solutions).values())
+        if unbound > MAX_ENUMERATED_VALUES or isinstance(self.layout(atom.relation), PairedLayout):
+            return False  # a paired layout would keep an id for each tuple that is tried
+        rows = self._rows_before(atom.relation)
+        if prod(len(self.ids[domain]) for domain in self.domains.columns[atom.relation]) <= MAX_POSSIBLE_ROWS * rows:
+            return True
+        probe = self._planned_probe(atom, solutions, live)
+        if (atom.relation, probe.columns, len(probe.keys)) in self.indexes:
+            return False
+        tried = self._tried.get(atom.relation, 0) + unbound * solutions.size
+        can_try = tried <= MAX_ROWS_TRIED * rows
+        self._tried[atom.relation] = tried if can_try else rows  # so that no other index is built in the same change
+        return can_try
+
+    def _rows_before(self, relation: int) -> int:
+        """Return the number of rows of a derived relation before the current change, or a little more."""
+        if relation not in self._row_counts:
+            self._row_counts[relation] = self.levels[relation].row_count
+        return self._row_counts[relation]
+
+    def _unbound_sizes(self, atom: RecursionAtom, solutions: PartialSolutions) -> dict[str, int]:
+        """Return the variables of an atom that solutions do not bind, each with the number of its possible values."""
+        terms = zip(atom.terms, self.domains.columns[atom.relation], strict=True)
+        return {term: len(self.ids[of]) for term, of in terms if isinstance(term, str) and term not in solutions.ids}
+
+    def _possible(self, atom: RecursionAtom, solutions: PartialSolutions) -> Iterator[PartialSolutions]:
+        """Yield each solution with all values of an atom's unbound columns, in parts of bounded size."""
+        unbound = self._unbound_sizes(atom, solutions)
+        values = prod(unbound.values())
+        if not values:
+            return
+        tried = np.arange(values)
+        columns = np.unravel_index(tried, tuple(unbound.values())) if len(unbound) > 1 else (tried,)
+        step = max(1, at_most_per_pause(MAX_SLICE_ROWS) // values)
+        for at in range(0, solutions.size, step):
+            pause()
+            lefts = np.arange(at, min(at + step, solutions.size))
+            extended = solutions.take(np.repeat(lefts, values))
+            extended.ids |= {name: np.tile(ids, len(lefts)) for name, ids in zip(unbound, columns, strict=True)}
+            yield extended
 
     def code(self, atom: RecursionAtom, solutions: PartialSolutions) -> Ints:
         """Return the codes of an atom; all of its terms must be bound."""

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpg.errors import TooManyRounds
-from kpg.seminaive import code_layout, code_set, level_update
+from kpg.seminaive import code_layout, code_set, level_update, maintained
 from kpg.seminaive.linear_closure import linearised
 from kpg.seminaive.maintained import MaintainedFixpoint, RowChange
 from kpg.seminaive.recursion_rules import RecursionAtom, RecursionComparison, RecursionNegation, RuleSystem, rule
@@ -144,12 +144,16 @@ states = st.lists(
 # Bits of an array of levels, budget, bits of a code, and the number of changed rows that are hashed.
 MODES = [(0, 20, 62, 0), (0, 20, 62, 99), (16, 20, 62, 0), (0, 0, 62, 99), (0, 20, 2, 99)]
 
+# For each row, the possible rows of a relation without an index, and the rows that are tried before an index is built.
+TRIED_ROWS = [(0, 0), (10**6, 0), (0, 10**6), (0, 2), (8, 2)]
+
 
 @pytest.mark.parametrize("name", SYSTEMS)
 @settings(max_examples=40)
-@given(history=states, mode=st.sampled_from(MODES))
-def test_what_is_derived_is_the_least_fixed_point(name, history, mode):
-    """A8.4: any change; levels in an array and in a hash table, updates and derivations from scratch, paired codes."""
+@given(history=states, mode=st.sampled_from(MODES), tried=st.sampled_from(TRIED_ROWS))
+def test_what_is_derived_is_the_least_fixed_point(name, history, mode, tried):
+    """A8.4: any change; levels in an array and in a hash table, updates and derivations from scratch, paired codes;
+    rows that are found by an index, tried, and tried until an index is built."""
     array_bits, budget, code_bits, hashed = mode
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(code_set, "MAX_LEVEL_ARRAY_BITS", array_bits)
@@ -157,6 +161,8 @@ def test_what_is_derived_is_the_least_fixed_point(name, history, mode):
         patch.setattr(level_update, "MIN_UPDATE_WORK", 100 * budget)
         patch.setattr(level_update, "MIN_HASHED_CODES", hashed)
         patch.setattr(code_layout, "MAX_CODE_BITS", code_bits)
+        patch.setattr(maintained, "MAX_POSSIBLE_ROWS", tried[0])
+        patch.setattr(maintained, "MAX_ROWS_TRIED", tried[1])
         fixpoint, given_rows = MaintainedFixpoint(SYSTEMS[name]), [set() for _ in ARITIES]
         derived = [set(), set(), set()]
         for state in history:
@@ -168,6 +174,43 @@ def test_what_is_derived_is_the_least_fixed_point(name, history, mode):
                 assert not more & derived[relation] and less <= derived[relation]
                 derived[relation] = derived[relation] - less | more
             assert derived == naive(SYSTEMS[name], given_rows)
+
+
+def closure_of_a_circle(nodes):
+    """Return the closure of a circle, and its edges."""
+    edges, nothing = lanes({(n, (n + 1) % nodes) for n in range(nodes)}, 2), np.empty((2, 0), np.int64)
+    fixpoint = MaintainedFixpoint(SYSTEMS["closure"])
+    fixpoint.change([RowChange(edges, nothing), None, None, RowChange(edges, nothing), None, None])
+    return fixpoint, edges
+
+
+def change_edge(fixpoint, edge):
+    """Remove an edge of a closure, then insert it again; return the number of removed rows."""
+    nothing = edge[:, :0]
+    (_, removed), *_ = fixpoint.change([RowChange(nothing, edge), None, None, RowChange(nothing, edge), None, None])
+    (added, _), *_ = fixpoint.change([RowChange(edge, nothing), None, None, RowChange(edge, nothing), None, None])
+    assert sorted(map(tuple, added.rows.T.tolist())) == sorted(map(tuple, removed.rows.T.tolist()))
+    return removed.rows.shape[1]
+
+
+def test_a_dense_relation_needs_no_index():
+    """All of its possible rows are derived, so that trying them costs no more than an index."""
+    fixpoint, edges = closure_of_a_circle(20)
+    for n in range(20):
+        assert change_edge(fixpoint, edges[:, n : n + 1]) == 20 * 20 - 20 * 19 // 2
+    assert not [name for name in fixpoint.indexes if name[0] == P]
+
+
+def test_a_sparse_relation_gets_an_index_after_some_changes():
+    """Its rows are tried first; the index comes when that has cost as much as the index."""
+    fixpoint = MaintainedFixpoint(SYSTEMS["closure"])
+    edges = lanes({(2 * n, 2 * n + 1) for n in range(200)}, 2)
+    fixpoint.change([RowChange(edges, edges[:, :0]), None, None, RowChange(edges, edges[:, :0]), None, None])
+    has_index = []
+    for n in range(4):
+        assert change_edge(fixpoint, edges[:, n : n + 1]) == 1
+        has_index.append(any(name[0] == P for name in fixpoint.indexes))
+    assert has_index[0] is False and has_index[-1] is True
 
 
 def test_compositions_become_linear():
