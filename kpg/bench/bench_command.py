@@ -82,6 +82,17 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--profile", action="store_true", help="show where the time goes, instead of measuring")
     parser.add_argument("--count", action="store_true", help="count the work of 1 to 8 workers, instead of measuring")
+    model = parser.add_argument_group("of `kpg bench scaling`")
+    model.add_argument(
+        "--core-speed", type=positive_number, default=1.0, metavar="X", help="times the cores of the counts (1)"
+    )
+    model.add_argument(
+        "--gigabits", type=positive_number, default=10.0, metavar="G", help="Gbit/s of each worker's network (10)"
+    )
+    model.add_argument(
+        "--latency-us", type=positive_number, default=50.0, metavar="US", help="microseconds of a message (50)"
+    )
+    model.add_argument("--page", type=Path, metavar="FILE", help="replace the tables of this page: docs/scaling.md")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
     parser.add_argument(
         "--here", action="store_true", help=argparse.SUPPRESS
@@ -110,6 +121,9 @@ def run(arguments: argparse.Namespace) -> int:
         count=arguments.count,
     )  # fmt: skip
     names = [name.lower() for name in arguments.names] or ["list"]
+    if names == ["scaling"]:
+        console.print(scaling(arguments), markup=False)
+        return 0
     if len(names) == 1 and names[0] in WRITERS:
         console.print(WRITERS[names[0]](arguments.out))
         return 0
@@ -150,19 +164,22 @@ def plot(directory: Path) -> str:
     return str(draw_overview(directory) or f"{directory} has no latencies yet")
 
 
-def scaling(directory: Path) -> str:
+def scaling(arguments: argparse.Namespace) -> str:
     """Return the model of 1 to 64 workers, from the counts in a directory, and draw it if matplotlib is installed."""
-    from kpg.bench.workers.scaling_model import draw, table
+    from kpg.bench.workers.scaling_model import Machine
+    from kpg.bench.workers.scaling_page import draw, text_of, write_page
 
-    text = table(directory)
+    machine = Machine(arguments.core_speed, arguments.gigabits * 1e9 / 8, arguments.latency_us * 1e-6)
+    directory = arguments.out
+    said = write_page(arguments.page, directory, machine) if arguments.page else text_of(directory, machine)
     with suppress(ImportError):
-        picture = draw(directory)
-        text += f"\n\nsaved: {picture}" if picture else ""
-    return text
+        picture = draw(directory, machine)
+        said += f"\n\nsaved: {picture}" if picture else ""
+    return said
 
 
 WRITERS: dict[str, Callable[[Path], Any]] = {
-    "list": listing, "report": report, "table": table, "plot": plot, "scaling": scaling,
+    "list": listing, "report": report, "table": table, "plot": plot,
 }  # fmt: skip
 
 

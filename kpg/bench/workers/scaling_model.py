@@ -1,23 +1,26 @@
-"""`kpg bench scaling`: a model of 1 to 64 workers, fitted to counted work and compared with it.
+"""A model of 1 to 64 workers, fitted to counted work and compared with it.
 
-    CPU(N)      =  CPU(1)  +  row · sent(N)  +  round · N · rounds  +  worker · (N − 1)
-    sent(N)     =  exchanged · (1 − 1/N)                   a row that leaves goes to one of N − 1 peers
+    CPU(N)      =  base  +  row · sent(N)  +  round · N · rounds  +  worker · (N − 1)      for N > 1
+    sent(N)     =  exchanged(N) · (1 − 1/N)                a row that leaves goes to one of N − 1 peers
     messages(N) =  pairs · N (N − 1)                       rows and progress, to each peer in each round
     busiest(N)  =  CPU(N) · (alone  +  (1 − alone) / N)    `alone`: the share that one worker does for all
     elapsed(N)  =  busiest(N) / core speed  +  rounds · latency  +  bytes(N) / (N · bandwidth)
 
-The costs of a row, of a round and of a worker are the same for all tasks; a fit of least squares finds them from the
-counts of `kpg bench ID --count`. The other figures of a task are its own counts at the largest number of workers. The
-check leaves these out: it fits the model to fewer workers, and compares its prediction with the counts of the most.
-The model assumes that keys are spread evenly, and that nothing overlaps. Beside its gains stand those that the papers
-print (kpg.bench.workers.paper_scaling); `draw` draws both.
+The base is the CPU time of one worker with the plan of several (`kpg bench --count`). The costs of a round and of a
+worker are the same for all tasks, that of a row is the task's own; a fit of least squares finds them. The exchanged
+rows grow with a power of N where counts say so: on more workers, fewer rows are reduced before they leave. If they grow
+faster than N, a task has changed its method, and they stay as the last count has them. Other figures of a task are its
+counts at the largest number of workers. A task that grows with its workers (X13) has N times the base and the rows.
+
+The check leaves the most workers out: it fits the model to fewer, and compares its prediction with the counts. The
+model assumes that keys are spread evenly, and that nothing overlaps.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,12 +28,13 @@ from typing import Any
 import numpy as np
 
 from kpg.bench.results import read
-from kpg.bench.workers.paper_scaling import GRAPHS, PAPER_TASKS, PAPER_WORKERS, paper_gains
+from kpg.bench.workers.count_command import PLAN_OF_SEVERAL
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
-BOUND_WORKERS = 32  # the most that the papers print
-GROWTHS = (1, 10)  # of the data: X22 at scale 1 has a tenth of the edges of the papers' graph
+COUNTS = "*-counts-scale-*.json"
 CASE = re.compile(r"^([^:]*), (\d+) workers?$")
+BASE = re.compile(rf"^([^:]*), 1 worker: {PLAN_OF_SEVERAL}$")
+MIN_EXPONENT = 0.1  # less is noise: the rows do not depend on the number of workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +48,9 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """CPU seconds for a row that is sent, for a round on one worker, and for each worker after the first."""
+    """CPU seconds for a row that is sent, by task; for a round on one worker; and for each worker after the first."""
 
-    row: float
+    rows: dict[str, float]
     round: float
     worker: float
 
@@ -56,17 +60,53 @@ class TaskCounts:
     """The counted rows of one task, by number of workers."""
 
     name: str
+    experiment: str = ""
+    scale: float = 1.0
     counted: dict[int, dict[str, Any]] = field(default_factory=dict)
+    base: dict[str, Any] | None = None  # of one worker with the plan of several, if that was counted
 
     @property
     def largest(self) -> int:
         """The largest number of workers that was counted."""
         return max(self.counted)
 
+    @property
+    def base_seconds(self) -> float:
+        """The CPU seconds of the plan of several workers on one."""
+        return float((self.base or self.counted[1])["cpu_s"])
+
+    @property
+    def grows(self) -> bool:
+        """Whether the rows grow with the workers."""
+        return int(self.counted[self.largest].get("growth", 1)) > 1
+
+    @property
+    def rounds(self) -> float:
+        """The rounds of progress."""
+        return float(self.counted[self.largest]["rounds"])
+
+    def times(self, workers: int) -> int:
+        """Return how many times the rows of one worker there are."""
+        return workers if self.grows else 1
+
+    def exchanged(self, workers: int) -> float:
+        """Return the rows of a counted number of workers that would leave if no worker owned them."""
+        return float(self.counted[workers]["rows_sent"]) / (1 - 1 / workers) / self.times(workers)
+
+    @property
+    def exponent(self) -> float:
+        """The power of the number of workers with which the exchanged rows grow."""
+        counts = sorted(workers for workers in self.counted if workers > 1)[-2:]
+        if len(counts) < 2 or not all(map(self.exchanged, counts)):
+            return 0.0
+        fewer, more = counts
+        exponent = math.log(self.exchanged(more) / self.exchanged(fewer)) / math.log(more / fewer)
+        return exponent if MIN_EXPONENT <= exponent <= 1 else 0.0
+
     def sent(self, workers: int) -> float:
         """Return the rows between workers."""
-        most = self.largest
-        return float(self.counted[most]["rows_sent"]) * (1 - 1 / workers) / (1 - 1 / most)
+        exchanged: float = self.exchanged(self.largest) * (workers / self.largest) ** self.exponent
+        return exchanged * (1 - 1 / workers) * self.times(workers)
 
     def bytes(self, workers: int) -> float:
         """Return the bytes between workers."""
@@ -79,9 +119,11 @@ class TaskCounts:
 
     def cpu_seconds(self, workers: int, costs: Costs, growth: float = 1.0) -> float:
         """Return the CPU seconds of all workers for `growth` times the rows; rounds stay as many."""
-        rounds = workers * float(self.counted[self.largest]["rounds"]) if workers > 1 else 0.0
-        more = costs.round * rounds + costs.worker * (workers - 1)
-        return growth * (float(self.counted[1]["cpu_s"]) + costs.row * self.sent(workers)) + more
+        if workers == 1:
+            return growth * float(self.counted[1]["cpu_s"])
+        more = costs.round * workers * self.rounds + costs.worker * (workers - 1)
+        own = self.base_seconds * self.times(workers)
+        return growth * (own + costs.rows[self.name] * self.sent(workers)) + more
 
     @property
     def alone(self) -> float:
@@ -99,158 +141,93 @@ class TaskCounts:
         working = self.cpu_seconds(workers, costs, growth) * self.busiest_share(workers) / machine.core_speed
         if workers == 1:
             return working
-        waiting = float(self.counted[self.largest]["rounds"]) * machine.latency_seconds
+        waiting = self.rounds * machine.latency_seconds
         return working + waiting + growth * self.bytes(workers) / (workers * machine.bytes_per_second)
 
-    def shares(self, workers: int, costs: Costs, machine: Machine, growth: float = 1.0) -> tuple[float, ...]:
-        """Return the shares of elapsed time: its own work, rows that are sent, rounds and workers, and the network."""
+    def gains(
+        self, costs: Costs, machine: Machine, growth: float = 1.0, workers: Sequence[int] = WORKERS
+    ) -> list[float]:
+        """Return how many times faster each number of workers is than one, for the same rows."""
+        alone = self.seconds(1, costs, machine, growth)
+        return [self.times(n) * alone / self.seconds(n, costs, machine, growth) for n in workers]
+
+    def shares(self, workers: int, costs: Costs, machine: Machine, growth: float = 1.0) -> dict[str, float]:
+        """Return the shares of elapsed time: its own work, rows that are sent, rounds, and the network."""
         total, speed = self.seconds(workers, costs, machine, growth), machine.core_speed / self.busiest_share(workers)
-        own = growth * float(self.counted[1]["cpu_s"]) / speed
-        rows = growth * costs.row * self.sent(workers) / speed if workers > 1 else 0.0
+        several = workers > 1
+        own = growth * (self.base_seconds * self.times(workers) if several else float(self.counted[1]["cpu_s"])) / speed
+        rows = growth * costs.rows[self.name] * self.sent(workers) / speed if several else 0.0
         rounds = self.cpu_seconds(workers, costs, growth) / speed - own - rows
-        return own / total, rows / total, rounds / total, 1 - (own + rows + rounds) / total
+        parts = {"own work": own, "sent rows": rows, "rounds": rounds, "network": total - own - rows - rounds}
+        return {part: seconds / total for part, seconds in parts.items()}
+
+    def bound(self, workers: int, costs: Costs, machine: Machine, growth: float = 1.0) -> str:
+        """Return what takes most of the time beyond an equal share of the own work; `one worker` if that is uneven."""
+        shares = self.shares(workers, costs, machine, growth)
+        own = shares.pop("own work")
+        even = own / workers / self.busiest_share(workers)
+        return max({**shares, "one worker": own - even}.items(), key=lambda part: part[1])[0]
+
+    def bound_from(self, costs: Costs, machine: Machine, growth: float = 1.0) -> int | None:
+        """Return the least number of workers at which half of the time is not an equal share of the own work."""
+        for workers in WORKERS[1:]:
+            even = self.shares(workers, costs, machine, growth)["own work"] / workers / self.busiest_share(workers)
+            if even < 0.5:
+                return workers
+        return None
 
 
 def read_counts(directory: Path) -> list[TaskCounts]:
     """Return the counted tasks in a directory of results; those that were counted on several workers."""
     tasks: dict[str, TaskCounts] = {}
-    for path in sorted(directory.glob("*-counts.json")):
-        for row in read(path).rows:
-            match = CASE.match(row["case"])
-            if match:
-                task = tasks.setdefault(match[1], TaskCounts(match[1]))
-                task.counted[int(match[2])] = row
+    for path in sorted(directory.glob(COUNTS)):
+        result = read(path)
+        experiment, suffix = result.id.partition("-")[0], "" if result.scale == 1 else f" at scale {result.scale:g}"
+
+        def task_of(name: str, experiment: str = experiment, suffix: str = suffix, scale: float = result.scale) -> Any:
+            return tasks.setdefault(name + suffix, TaskCounts(name + suffix, experiment, scale))
+
+        for row in result.rows:
+            if match := CASE.match(row["case"]):
+                task_of(match[1]).counted[int(match[2])] = row
+            elif match := BASE.match(row["case"]):
+                task_of(match[1]).base = row
     return [task for task in tasks.values() if 1 in task.counted and task.largest > 1]
 
 
-def fit(tasks: Iterable[TaskCounts]) -> Costs:
+def fit(tasks: Sequence[TaskCounts]) -> Costs:
     """Return the costs that explain the counted CPU seconds of all tasks best; none is negative.
 
     A cost that the fit would make negative is left out, and the others are fitted again.
     """
     equations, more = [], []
-    for task in tasks:
+    for number, task in enumerate(tasks):
         for workers, row in task.counted.items():
             if workers > 1:
-                share = 1 / float(task.counted[1]["cpu_s"])  # so that the error of each task is relative to its size
-                equations.append([share * row["rows_sent"], share * workers * row["rounds"], share * (workers - 1)])
-                more.append(share * float(row["cpu_s"]) - 1)
-    matrix, kept = np.array(equations), [0, 1, 2]
-    while True:
-        costs = np.linalg.lstsq(matrix[:, kept], np.array(more), rcond=None)[0]
-        if min(costs, default=0) >= 0:
+                own = task.base_seconds * task.times(workers)  # so that the error of each task is relative to its size
+                equation = [0.0] * (len(tasks) + 2)
+                equation[number] = row["rows_sent"] / own
+                equation[-2:] = [workers * row["rounds"] / own, (workers - 1) / own]
+                equations.append(equation)
+                more.append(float(row["cpu_s"]) / own - 1)
+    matrix = np.array(equations)
+    kept = [column for column in range(len(tasks) + 2) if matrix[:, column].any()]
+    found: list[float] = []
+    while kept:
+        found = np.linalg.lstsq(matrix[:, kept], np.array(more), rcond=None)[0].tolist()
+        if min(found) >= 0:
             break
-        kept.remove(kept[int(np.argmin(costs))])
-    by_kind = defaultdict(float, zip(kept, costs.tolist(), strict=True))
-    return Costs(by_kind[0], by_kind[1], by_kind[2])
-
-
-def table(directory: Path) -> str:
-    """Return the model of all counted tasks in a directory as text: the costs, the check, and the prediction."""
-    tasks = read_counts(directory)
-    if not tasks:
-        return f"{directory} has no counts yet; `kpg bench X22 --count` makes some"
-    costs = fit(tasks)
-    return "\n".join([*lines(tasks, costs, Machine()), *paper_lines(), *bound_lines(tasks, costs, Machine())])
-
-
-def paper_lines() -> Iterator[str]:
-    """Yield the table of the papers' gains."""
-    yield ""
-    yield "| times faster, K-Pg as printed | " + " | ".join(map(str, PAPER_WORKERS)) + " |"
-    yield "|---|" + "---|" * len(PAPER_WORKERS)
-    for graph in GRAPHS:
-        for task in PAPER_TASKS:
-            gains = [f"{gain:.1f}" for gain in paper_gains(graph, task)]
-            yield f"| {graph}, {task} | " + " | ".join(gains) + " |"
-
-
-def bound_lines(tasks: Iterable[TaskCounts], costs: Costs, machine: Machine) -> Iterator[str]:
-    """Yield the table of what bounds each task: shares of its time on 32 workers, and where half of it is not work."""
-    growth = GROWTHS[-1]
-    yield ""
-    yield (
-        f"| on {BOUND_WORKERS} workers, {growth} × the rows | done by one | its own work | sent rows | rounds "
-        "| network and waiting | half is not its own work from |"
-    )
-    yield "|---|---|---|---|---|---|---|"
-    for task in tasks:
-        shares = task.shares(BOUND_WORKERS, costs, machine, growth)
-        from_workers = next((n for n in WORKERS if task.shares(n, costs, machine, growth)[0] < 0.5), None)
-        cells = [f"{100 * share:.0f}%" for share in (task.alone, *shares)]
-        yield f"| {task.name} | " + " | ".join(cells) + f" | {f'{from_workers} workers' if from_workers else 'never'} |"
-
-
-def draw(directory: Path) -> Path | None:
-    """Draw the gains of the model beside those of the papers into scaling.png; None if nothing was counted."""
-    tasks = read_counts(directory)
-    if not tasks:
-        return None
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    costs, columns = fit(tasks), 4
-    rows = -(-len(tasks) // columns)
-    figure, grid = pyplot.subplots(
-        rows, columns, figsize=(3.2 * columns, 3 * rows), layout="constrained", squeeze=False, sharex=True, sharey=True
-    )
-    for axes, task in zip(grid.flat, tasks, strict=False):
-        axes.set_title(task.name, fontsize=10, loc="left")
-        axes.plot(WORKERS, WORKERS, color="#c8c8c8", linewidth=0.8, label="linear")
-        for growth, colour in zip(GROWTHS, ("#9065b0", "#0b6e99"), strict=True):
-            alone = task.seconds(1, costs, Machine(), growth)
-            gains = [alone / task.seconds(workers, costs, Machine(), growth) for workers in WORKERS]
-            axes.plot(WORKERS, gains, color=colour, marker="o", markersize=3, label=f"model, {growth} × the rows")
-        if task.name in PAPER_TASKS:
-            for graph, style in zip(GRAPHS, ("-", "--", ":"), strict=True):
-                gains = paper_gains(graph, task.name)
-                axes.plot(PAPER_WORKERS, gains, color="#d9730d", linestyle=style, linewidth=1, label=f"K-Pg, {graph}")
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log", base=2)
-        axes.legend(fontsize=6, frameon=False, loc="upper left")
-        axes.tick_params(labelsize=8)
-        axes.grid(True, which="major", linewidth=0.4, alpha=0.6)
-    for axes in grid.flat[len(tasks) :]:
-        axes.set_visible(False)
-    figure.supxlabel("workers", fontsize=9)
-    figure.supylabel("times faster than one worker", fontsize=9)
-    path = directory / "scaling.png"
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
-    return path
+        del kept[found.index(min(found))]
+        found = []
+    costs = [0.0] * (len(tasks) + 2)
+    for column, cost in zip(kept, found, strict=True):
+        costs[column] = cost
+    return Costs({task.name: costs[number] for number, task in enumerate(tasks)}, costs[-2], costs[-1])
 
 
 def without_most(tasks: Iterable[TaskCounts]) -> list[TaskCounts]:
     """Return the tasks without their counts at the largest number of workers."""
-    return [TaskCounts(t.name, {n: row for n, row in t.counted.items() if n != t.largest}) for t in tasks]
-
-
-def lines(tasks: list[TaskCounts], costs: Costs, machine: Machine) -> Iterator[str]:
-    """Yield the lines of the table."""
-    yield (
-        f"A row that is sent costs {costs.row * 1e9:.1f} ns, a round {costs.round * 1e3:.2f} ms on each worker, "
-        f"and a worker {costs.worker * 1e3:.1f} ms of CPU time."
-    )
-    checked = [(task, fewer) for task, fewer in zip(tasks, without_most(tasks), strict=True) if len(fewer.counted) > 1]
-    if checked:
-        fewer_costs = fit([fewer for _, fewer in checked])
-        yield ""
-        yield "| predicted from fewer | workers | CPU s counted | model | MB counted | model | messages | model |"
-        yield "|---|---|---|---|---|---|---|---|"
-        for task, fewer in checked:
-            most, row = task.largest, task.counted[task.largest]
-            yield (
-                f"| {task.name} | {most} | {row['cpu_s']:.3f} | {fewer.cpu_seconds(most, fewer_costs):.3f} "
-                f"| {row['bytes_sent'] / 1e6:.1f} | {fewer.bytes(most) / 1e6:.1f} "
-                f"| {row['messages']} | {fewer.messages(most):.0f} |"
-            )
-    for growth in GROWTHS:
-        yield ""
-        yield f"| times faster, {growth} × the rows | " + " | ".join(map(str, WORKERS)) + " |"
-        yield "|---|" + "---|" * len(WORKERS)
-        for task in tasks:
-            alone = task.seconds(1, costs, machine, growth)
-            gains = [f"{alone / task.seconds(workers, costs, machine, growth):.1f}" for workers in WORKERS]
-            yield f"| {task.name} | " + " | ".join(gains) + " |"
+    return [
+        TaskCounts(t.name, t.experiment, t.scale, {n: row for n, row in t.counted.items() if n != t.largest}, t.base)
+        for t in tasks
+    ]
