@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,9 @@ def graph_of(scale: float, seed: int, file: str | None) -> tuple[int, Ints]:
     return file_graphs.read_graph(Path(file))
 
 
+@lru_cache(maxsize=1)
 def share_of_edges(worker: int, workers: int, scale: float, seed: int, file: str | None) -> dict[str, Ints]:
-    """Return a worker's share of the edges, created in the worker."""
+    """Return a worker's share of the edges, created in the worker once for all repetitions."""
     _, edges = graph_of(scale, seed, file)
     share = edges[worker::workers]
     return {"src": np.ascontiguousarray(share[:, 0]), "dst": np.ascontiguousarray(share[:, 1])}
