@@ -36,8 +36,8 @@ class MergePolicy:
     fuel_per_row: int = 8  # rows read of each merge in progress for each inserted row
     completes_merges: bool = False  # an insert finishes every merge that it begins
     min_fuel: int = 1024  # rows; less fuel is saved up, because it would not pay for the call of the merge kernel
-    max_pending_batches: int = 8  # tiny batches that wait to be merged into the tail together: cheap to search
-    max_pending_rows: int = 64  # rows of all of these
+    max_pending_batches: int = 16  # tiny batches that wait to be merged into the tail together: cheap to search
+    max_pending_rows: int = 256  # rows of all of these
     tail_rows: int = 4096  # a batch with fewer rows is merged into the tail within its insert
     rows_per_since: int = 512  # rows that are merged in the time in which one reader computes its since
     idle_fuel: int = 100_000  # rows merged in one idle moment; a request that arrives meanwhile waits for it

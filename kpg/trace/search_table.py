@@ -23,7 +23,7 @@ from kpg.trace.batch import Batch
 from kpg.trace.batch_table import table_of
 
 NEVER = 1 << 62
-SPARE_ROWS = 16  # for batches that are appended before the next merge
+SPARE_ROWS = 32  # for batches that are appended before the next merge
 
 
 class SearchTable:
