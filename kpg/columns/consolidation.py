@@ -241,6 +241,8 @@ def _consolidate_small(updates: Updates, n: int) -> Updates:
     out_times = np.empty((times.shape[0], n), np.int64) if times.shape[1] > 1 else times
     out_diffs = np.empty((diffs.shape[0], n), np.int64)
     kept = consolidate_few(data, times, diffs, np.empty(n, np.int64), out_data, out_times, out_diffs)
+    if kept == n and diffs.shape[1] == 1 == times.shape[1]:  # no sum: every row has the diff that it had
+        return Updates(out_data, times, diffs)
     return Updates(trim(out_data, kept), shrink_block(out_times, kept), shrink_block(out_diffs, kept))
 
 

@@ -41,5 +41,7 @@ class SeekOfFew:
         if n < 0:
             return None
         pairs = Updates(data[:, :n].copy(), rows.times, diffs[:, : 1 if alike else n].copy())
-        set_mass(pairs, bound)  # the sum of products is at most the product of the sums
+        # The sum of products is at most the product of the sums. But a chain of joins would multiply that bound again
+        # and again, so the exact sum is noted where it is known.
+        set_mass(pairs, n * abs(int(diffs[0, 0])) if alike else bound)
         return pairs
