@@ -201,9 +201,7 @@ class Storage:
         record = encode_transaction(transaction, self._schemas.__getitem__, symbols)
         for relation, _ in transaction.changes:
             self._changed.add(relation)
-        log = self.log
-        pending = UnsyncedTransaction(log.append(record), transaction)
-        log.begin_flush()
+        pending = UnsyncedTransaction(self.log.begin(record), transaction)
         if pending.group.error is not None:
             raise pending.group.error
         return pending

@@ -1,7 +1,7 @@
 """The log: records in the order of their acknowledgement. If several threads wait, their records share a frame.
 
     group = log.append(record)      assign the record its position in the log
-    log.begin_flush()               write the waiting records and start to force them, without waiting for the disk
+    group = log.begin(record)       the same; write it and start to force it, without waiting for the disk
     log.sync(group)                 return when the record is on disk; or raise, and then the record is not in the log
 
 While one thread waits for the disk, others append; their records become the next frame (group commit). With durability
@@ -77,23 +77,29 @@ class TransactionLog:
     def append(self, record: bytes) -> CommitGroup:
         """Assign a record its position in the log; return its group."""
         with self._lock:
-            if self._closed:
-                raise Closed("the log is closed")
-            if self._unwritten is None:
-                self._unwritten = CommitGroup()
-            self._unwritten.records.append(record)
-            return self._unwritten
+            return self._append(record)
 
-    def begin_flush(self) -> None:
-        """Write the waiting records, unless a frame is on its way to disk already."""
+    def begin(self, record: bytes) -> CommitGroup:
+        """Assign a record its position in the log, and write its group unless a frame is on its way to disk already."""
         with self._lock:
-            if self._has_leader or self._unforced is not None or self._unwritten is None:
-                return
-            self._has_leader = True
+            group = self._append(record)
+            if self._has_leader or self._unforced is not None:
+                return group
+            self._unwritten, self._has_leader = None, True
         try:
-            self._write_group()
+            self._write_group(group)
         finally:
             self._stop_leading()
+        return group
+
+    def _append(self, record: bytes) -> CommitGroup:
+        if self._closed:
+            raise Closed("the log is closed")
+        group = self._unwritten
+        if group is None:
+            group = self._unwritten = CommitGroup()
+        group.records.append(record)
+        return group
 
     def sync(self, group: CommitGroup) -> None:
         """Wait until a group is on disk; raise its error if it could not be written."""
@@ -108,7 +114,7 @@ class TransactionLog:
                 self._has_leader = True
             try:
                 if self._unforced is None:
-                    self._write_group()
+                    self._write_group(self._take_unwritten())
                 self._wait_for_disk()
             finally:
                 self._stop_leading()
@@ -121,11 +127,14 @@ class TransactionLog:
             if self._waiting_threads:
                 self._leader_done.notify_all()
 
-    def _write_group(self) -> None:
-        """Write the next group as a frame. The caller must be the leader."""
+    def _take_unwritten(self) -> CommitGroup:
         with self._lock:
             group, self._unwritten = self._unwritten, None
         assert group is not None
+        return group
+
+    def _write_group(self, group: CommitGroup) -> None:
+        """Write a group as a frame. The caller must be the leader."""
         try:
             segment = self._current_segment()
             frame = encode_frame(group.records, self.next_frame, segment.forced, self._salt)
