@@ -115,6 +115,7 @@ class EmbeddedDatabase(CompletingDatabase):
         self._common_horizon: Frontier | None = None  # the horizon, if all relations have the same
         self.completion = completion_class(self)
         self._busy_advances = 0
+        self._fuel_beside_disk = 0  # of idle work that waits for the next write to the log
         self._closed = False
         self._owner = threading.get_ident()
         if durable is not None:
@@ -194,7 +195,7 @@ class EmbeddedDatabase(CompletingDatabase):
         self.seal(now)
         for capture in tuple(self.captures):
             capture.advance()
-        self.work_when_idle(busy)
+        self.work_when_idle(busy, beside_disk=busy and self.durable is not None)
         self.memory.check()
         for output in tuple(self.changed):
             output.notify()
@@ -217,6 +218,7 @@ class EmbeddedDatabase(CompletingDatabase):
         frontier = self._frontier_ahead(time)
         if self.durable is not None:
             self.durable.write(self, frontier, origins)
+            self._merge_beside_disk()
         self.move_clock(frontier, directly)
 
     def move_clock(self, frontier: Frontier, directly: bool = False) -> None:
@@ -238,9 +240,9 @@ class EmbeddedDatabase(CompletingDatabase):
         """Declare all times before the clock complete; it was at `before` when their work began."""
         self.completion.seal(before)
 
-    def work_when_idle(self, busy: bool) -> None:
+    def work_when_idle(self, busy: bool, beside_disk: bool = False) -> None:
         """Merge and begin a checkpoint, as far as they are due after an advance with or without new rows."""
-        self.idle_merge_after_advance(busy)
+        self.idle_merge_after_advance(busy, beside_disk)
         self.checkpoint_if_due()
 
     def checkpoint_if_due(self) -> None:
@@ -248,12 +250,26 @@ class EmbeddedDatabase(CompletingDatabase):
         if self.durable is not None:
             self.durable.checkpoint_if_due(self)
 
-    def idle_merge_after_advance(self, busy: bool) -> None:
-        """Give traces the idle work that the merge policy allows after an advance with or without new rows."""
+    def idle_merge_after_advance(self, busy: bool, beside_disk: bool = False) -> None:
+        """Give traces the idle work that the merge policy allows after an advance with or without new rows.
+
+        With `beside_disk`, the next transaction does it, which has to wait for the disk anyway.
+        """
         self._busy_advances = self._busy_advances + 1 if busy else 0
         fuel = self.merge_policy.fuel_after_advance(self._busy_advances)
-        if fuel:
+        if beside_disk:
+            self._fuel_beside_disk = fuel
+        elif fuel:
             self.worker.idle_merge(fuel, self.merge_policy.idle_operators, can_pause=self.answers_lag)
+
+    def _merge_beside_disk(self) -> None:
+        """Do the idle work that is due, after the log was written and before the rows take effect.
+
+        An interrupt waits until they do: otherwise the next advance would write them again.
+        """
+        fuel, self._fuel_beside_disk = self._fuel_beside_disk, 0
+        if fuel:
+            self.worker.idle_merge(fuel, self.merge_policy.idle_operators, defer_interrupt=True)
 
     def horizon(self, relations: frozenset[str] | None = None) -> Frontier:
         """Return the earliest time at which some relations, or all, and the collections made of them can be read.

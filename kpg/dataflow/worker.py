@@ -316,18 +316,19 @@ class Worker:
             operator.in_idle_queue = True
             self._idle_queue.append(operator)
 
-    def idle_merge(self, fuel: int, max_operators: int, can_pause: bool = False) -> bool:
+    def idle_merge(self, fuel: int, max_operators: int, can_pause: bool = False, defer_interrupt: bool = False) -> bool:
         """Give idle work to at most `max_operators` operators, until one has used up `fuel` rows.
 
         Return False if no operator visited has idle work left to do now. If it `can_pause`, work that takes longer
-        than a turn is left to later slices, and the worker is busy. An interrupt is raised afterwards.
+        than a turn is left to later slices, and the worker is busy. An interrupt is raised afterwards, or by the next
+        run if it is to be deferred.
         """
         outer, self.running = self.running, True
         try:
             more = self._idle_merge(fuel, max_operators, can_pause)
         finally:
             self.running = outer
-        if self.interrupted and not outer:
+        if self.interrupted and not outer and not defer_interrupt:
             self._raise_interrupt()
         return more
 
