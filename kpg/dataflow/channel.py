@@ -69,8 +69,10 @@ class Channel:
         """Count a message at its destination and send it there."""
         direct = self.direct
         if direct is not None and direct.active:
-            direct.deliver(self.target, self.target_input, message)
-            dataflow = self.target.dataflow
+            target = self.target
+            target.queues[self.target_input].append(message)
+            direct.schedule(target.unit or target)
+            dataflow = target.dataflow
             if dataflow.usage is not None or dataflow.events is not None:
                 self.meter(message)
             return

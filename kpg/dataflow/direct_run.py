@@ -22,7 +22,7 @@ import heapq
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kpg.dataflow.operator import Message, Operator
+from kpg.dataflow.operator import Operator
 
 if TYPE_CHECKING:
     from kpg.dataflow.worker import Worker
@@ -67,14 +67,10 @@ class DirectRun:
                     update(location, time, -1)
                     self._times.append(time)
         operator.scheduled = False
-        self._schedule(operator.unit or operator)
+        self.schedule(operator.unit or operator)
 
-    def deliver(self, target: Operator, target_input: int, message: Message) -> None:
-        """Queue a message at an operator, and schedule the operator, or the loop that it is a member of."""
-        target.queues[target_input].append(message)
-        self._schedule(target.unit or target)
-
-    def _schedule(self, unit: Operator) -> None:
+    def schedule(self, unit: Operator) -> None:
+        """Schedule an operator that has messages, or the loop that it is a member of."""
         if not unit.scheduled:
             unit.scheduled = True
             heapq.heappush(self._ready, (unit.order, unit))

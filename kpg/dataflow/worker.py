@@ -256,24 +256,11 @@ class Worker:
         if operator.may_take_long and self.peers > 1 and self._must_send():
             self._send_progress()
         self.steps += 1
-        self.current = operator
-        events, counts = dataflow.events, self.counts
-        cpu_began = 0 if counts is None else process_time_ns()
-        self.stepped = operator
-        if dataflow.is_relation and self.guard is not None:
-            step = partial(without_budget, step)
+        self.current = self.stepped = operator
         try:
-            if events is None:
-                again = step()
-            else:
-                began = perf_counter_ns()
-                again = step()
-                events.steps += (operator.entity, began, perf_counter_ns() - began)
-            if counts is not None:
-                counts.add_step(operator, cpu_began)
-            if self.guard is not None:
-                with suppress(KpgError) if dataflow.is_relation else nullcontext():
-                    self.guard(0)  # only the dataflow that exceeds a limit is dropped
+            if self.guard is None and self.counts is None and dataflow.events is None:
+                return step()
+            return self._observe(operator, step)
         except KpgError as error:
             self.fail(dataflow, error)
             return False
@@ -287,6 +274,25 @@ class Worker:
             raise
         finally:
             self.stepped = None
+
+    def _observe(self, operator: Operator, step: Callable[[], bool | None]) -> bool | None:
+        """Return the result of a step or a part of one; check limits, count its work and log it."""
+        dataflow, counts = operator.dataflow, self.counts
+        events = dataflow.events
+        cpu_began = 0 if counts is None else process_time_ns()
+        if dataflow.is_relation and self.guard is not None:
+            step = partial(without_budget, step)
+        if events is None:
+            again = step()
+        else:
+            began = perf_counter_ns()
+            again = step()
+            events.steps += (operator.entity, began, perf_counter_ns() - began)
+        if counts is not None:
+            counts.add_step(operator, cpu_began)
+        if self.guard is not None:
+            with suppress(KpgError) if dataflow.is_relation else nullcontext():
+                self.guard(0)  # only the dataflow that exceeds a limit is dropped
         return again
 
     def wake(self) -> bool:
