@@ -25,6 +25,7 @@ from kpg.plan.node_traversal import owners
 from kpg.plan.nodes import PlanNode
 from kpg.plan.render import Renderer
 from kpg.plan.rendered import Rendered, RenderedArrangement
+from kpg.plan.streams import Streams
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
@@ -48,11 +49,11 @@ class RelationBuilder:
         dataflow.is_relation = True
         self.source = Source(f"input {self.name}")
         stream = dataflow.add_source(self.source, lambda: clock.frontier, depth=depth)
-        renderer = Renderer(dataflow, self.db.context)
+        streams = Streams(dataflow, self.db.context)
         label = f"arrange {self.name} by {', '.join(self.keys)}"
-        rendered = renderer.arrange_rendered(renderer.rendered(stream, self.schema, None), self.keys, label)
+        rendered = streams.arrange_rendered(streams.rendered(stream, self.schema, None), self.keys, label)
         self.installed = InstalledArrangement(self.db, self.name, rendered, self.keys, frozenset({self.name}))
-        renderer.release()
+        streams.release()
 
 
 class ArrangementsBuilder:

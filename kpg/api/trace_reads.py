@@ -43,7 +43,7 @@ def check_readable(
     time = _time_to_read(db, installed, as_of)
     if installed.dataflow.failure is not None:
         raise installed.dataflow.failure
-    if installed.frontier().beyond(time):
+    if not _is_sealed(db, time) and installed.frontier().beyond(time):
         raise TimeNotReached(
             f"{installed.name} is not complete at {show_time(time)} yet",
             detail=f"The clock is at {show_frontier(db.time)}.",
@@ -77,6 +77,14 @@ def _time_to_read(db: EmbeddedDatabase, installed: InstalledArrangement, as_of: 
     if time is not None or db.sealed is None:
         return time or (0,) * db.config.coordinates
     return next(element for element in db.sealed if not db.time.beyond(element))
+
+
+def _is_sealed(db: EmbeddedDatabase, time: Time) -> bool:
+    """Return whether all dataflows were complete at a time, so that no frontier need be computed."""
+    sealed = db.sealed
+    if sealed is None or not db.is_single_worker or db.completion.lags or len(time) > 1:
+        return False
+    return time <= sealed.elements[0] and not db.time.beyond(time)
 
 
 def check_errors(db: EmbeddedDatabase, name: str, errors: InstalledArrangement, time: Time) -> None:

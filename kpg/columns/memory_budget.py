@@ -12,8 +12,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 LARGE_BYTES = 1 << 25  # smaller allocations are noticed by the next check: many of them fit between two checks
 
@@ -29,14 +29,23 @@ class _Running(threading.local):
 _running = _Running()
 
 
-@contextmanager
-def budget(check: Check | None) -> Iterator[None]:
-    """Use a check for everything that this thread computes in this block; None uses none."""
-    before, _running.check = _running.check, check
-    try:
-        yield
-    finally:
-        _running.check = before
+class budget:  # noqa: N801 - used as a statement, like contextlib.suppress
+    """Use a check for everything that this thread computes in this block; None uses none.
+
+    A class and not a generator, because every installation of a query enters it.
+    """
+
+    __slots__ = ("_check", "_before")
+
+    def __init__(self, check: Check | None) -> None:
+        self._check = check
+        self._before: Check | None = None
+
+    def __enter__(self) -> None:
+        self._before, _running.check = _running.check, self._check
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        _running.check = self._before
 
 
 def reserve(nbytes: int = 0) -> None:

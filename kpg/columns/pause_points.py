@@ -19,10 +19,10 @@ The helper thread computes what cannot be cut, and the thread that waits for it 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
 from time import thread_time
+from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from kpg.columns.helper_thread import submit
@@ -67,14 +67,23 @@ class _Current(threading.local):
 _current = _Current()
 
 
-@contextmanager
-def taking_turns(turns: Turns | None) -> Iterator[None]:
-    """Let others run at the pauses of this thread in this block."""
-    before, _current.turns = _current.turns, turns
-    try:
-        yield
-    finally:
-        _current.turns = before
+class taking_turns:  # noqa: N801 - used as a statement, like contextlib.suppress
+    """Let others run at the pauses of this thread in this block.
+
+    A class and not a generator, because every installation of a query enters it.
+    """
+
+    __slots__ = ("_turns", "_before")
+
+    def __init__(self, turns: Turns | None) -> None:
+        self._turns = turns
+        self._before: Turns | None = None
+
+    def __enter__(self) -> None:
+        self._before, _current.turns = _current.turns, self._turns
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        _current.turns = self._before
 
 
 def can_pause() -> bool:
