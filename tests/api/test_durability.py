@@ -441,3 +441,40 @@ def test_a_checkpoint_includes_transactions_that_no_answer_includes_yet(tmp_path
         db.advance(wait=False)
     with kpg.open(tmp_path / "db") as db:
         assert db.input("rows", x=int).output().rows() == [(x,) for x in range(6)]
+
+
+def test_idle_work_of_a_busy_db_is_done_beside_the_next_write(tmp_path):
+    with kpg.open(tmp_path / "db") as db:
+        edges = db.input("edges", src=int, dst=int)
+        spine = edges.base().handle.spine
+        counts = []
+        for number in range(3 * db.merge_policy.busy_interval + 1):
+            edges.insert([(number, number)])
+            db.advance()
+            counts.append(spine.batch_count)
+        interval = db.merge_policy.busy_interval
+        assert counts[interval - 1] == interval, "not after the advance at which it is due"
+        assert counts[interval] <= 3, "but with the next one: the merged rows, and its own"
+        assert max(counts) <= interval + 2
+
+
+def test_an_interrupt_of_idle_work_beside_a_write_leaves_each_row_once(tmp_path, monkeypatch):
+    with kpg.open(tmp_path / "db") as db:
+        edges = db.input("edges", src=int, dst=int)
+        answer = edges.output("answer")
+        interval = db.merge_policy.busy_interval
+        publisher = edges.base().publisher
+        monkeypatch.setattr(publisher, "idle_merge", lambda fuel: setattr(db.worker, "interrupted", True))
+        for number in range(interval):
+            edges.insert([(number, number)])
+            db.advance()
+        edges.insert([(interval, interval)])
+        with pytest.raises(KeyboardInterrupt):
+            db.advance()
+        monkeypatch.undo()
+        edges.insert([(interval + 1, interval + 1)])
+        db.advance()
+        expected = [(number, number) for number in range(interval + 2)]
+        assert answer.rows() == expected
+    with kpg.open(tmp_path / "db") as db:
+        assert db.input("edges", src=int, dst=int).output("answer").rows() == expected

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpg.algebra.frontier import Frontier
+from kpg.columns.exact_diffs import mass
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.kernels.seek_rows import CHUNK_PAIRS
 from kpg.testing import kernel_twins as twins
@@ -95,6 +96,9 @@ def test_seek_equals_the_twin_of_match(data: st.DataObject) -> None:
             assert few.times.shape[1] > 1 or is_late
         else:
             assert sorted(twins.sorted_rows(pairs)) == expected
+            exact = sum(abs(diff) for _, _, (diff,) in expected)
+            assert mass(pairs) >= exact
+            assert mass(pairs) == exact or pairs.diffs.shape[1] > 1, "the next join must not multiply a loose bound"
 
 
 def test_many_pairs_are_left_to_a_seek() -> None:
