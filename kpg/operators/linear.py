@@ -102,6 +102,13 @@ class InfallibleStage:
         return True
 
 
+class FewRows(Protocol):
+    """Applies stages to few rows at once: see kpg.operators.stages_of_few."""
+
+    def run(self, updates: Updates) -> Updates | None:
+        """Return the output of the stages, or None if they must be applied one after the other."""
+
+
 class Linear(Operator):
     """A chain of stages as one operator. Port 1 carries the errors of its fallible stages."""
 
@@ -113,8 +120,10 @@ class Linear(Operator):
         schemas: Sequence[Schema] = (),
         collector: Collector | None = None,
         routed: RoutedFilter | None = None,
+        few: FewRows | None = None,
     ) -> None:
         super().__init__(name)
+        self._few = few
         self.stages = tuple(stages)
         self.collector = collector or concatenate_outputs
         self.failures = failures
@@ -144,9 +153,11 @@ class Linear(Operator):
 
     def _send_whole(self, updates: Updates, times: Times) -> None:
         """Send the output of few rows, which need no slices."""
-        output = self._run(updates)
-        if len(output):
-            self.send(join_outputs([output]), times)
+        output = None if self._few is None else self._few.run(updates)
+        if output is None:
+            output = join_outputs([self._run(updates)])
+        if output.data.shape[1]:
+            self.send(output, times)
 
     def _outputs(self, updates: Updates) -> Iterator[Updates]:
         """Yield the output of the stages for each slice of the updates."""

@@ -21,6 +21,7 @@ from kpg.operators.exchange import send_to, sender_of, split_by_key, split_by_la
 from kpg.operators.half_join import Floor
 from kpg.operators.import_arrangement import import_arrangement
 from kpg.operators.routed_filter import routed_filter
+from kpg.operators.stages_of_few import StagesOfFew
 from kpg.operators.worker_loads import WorkerLoads
 from kpg.plan import nodes
 from kpg.plan.placement import Placed, after_stages, common_placement
@@ -91,7 +92,8 @@ class Streams:
         fallible = any(stage.fallible for stage in stages)
         failures = self.context.failures if fallible else None
         routed = routed_filter(rendered.stream, linear.required_constants(stages))
-        operator = linear.Linear(label, stages, failures, meanings or [rendered.schema] * len(stages), routed=routed)
+        schemas = meanings or [rendered.schema] * len(stages)
+        operator = linear.Linear(label, stages, failures, schemas, routed=routed, few=StagesOfFew(stages))
         depth = rendered.stream.depth
         stream = self.dataflow.add(operator, [(rendered.stream, LocalPact())], depth=depth, ports=2 if fallible else 1)
         if fallible:
