@@ -281,8 +281,8 @@ class EmbeddedDatabase(CompletingDatabase):
         if sealed is None or self.config.history is None:
             return self._horizon.of(None, relations)
         if sealed is not self._horizon_sealed:  # every read of a trace asks, so what does not change is kept
-            last = reduce(meet, sealed)
-            self._horizon_last = (last[0] - self.config.history,) if self.config.coordinates == 1 else last
+            one = self.config.coordinates == 1
+            self._horizon_last = (sealed.elements[0][0] - self.config.history,) if one else reduce(meet, sealed)
             self._horizon_sealed, self._common_horizon = sealed, None
         if not self._horizon.is_common:
             return self._horizon.of(self._horizon_last, relations)

@@ -84,6 +84,7 @@ class Dataflow:
         self.busy_seconds = 0.0  # that it has worked since it became busy
         self.first_epoch = -1  # that its readers may ask for: the last one that was closed when it was installed
         self.has_share = False  # whether it is among the busy dataflows there
+        self.may_have_ended = False  # whether a source of it, or of a dataflow that it reads, may have ended
         self.retired = False  # it ended because its inputs are closed and it has no readers
         self._fed_early: list[tuple[Operator, Message]] | None = []  # before it is complete
         self._has_feedback = False  # whether a channel leads to an operator that was added before its source
@@ -159,6 +160,20 @@ class Dataflow:
     def close_source(self, operator: Operator) -> None:
         """Declare that this worker feeds a source no more. The source ends when all workers have done so."""
         self.tracker.close_source(operator.input_locations[0])
+        stack = [self]
+        while stack:
+            dataflow = stack.pop()
+            if not dataflow.may_have_ended:
+                dataflow.may_have_ended = True
+                stack += dataflow.readers
+
+    def has_ended_source(self) -> bool:
+        """Return whether some source has ended. Frontiers of imports are computed only if that may be."""
+        only_imports = len(self.imports) == len(self.tracker.sources)
+        if only_imports and self.worker.peers == 1 and self.worker.clock.frontier:
+            if not any(dataflow.may_have_ended for dataflow in self.imports):
+                return False
+        return not all(self.tracker.source_frontiers())
 
     def feed(self, operator: Operator, message: Message) -> None:
         """Send a message from outside to the readers of a source. It is counted at their inputs, not at the source."""

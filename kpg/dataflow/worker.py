@@ -98,7 +98,8 @@ class Worker:
             heapq.heapify(self._ready)
             raise
         self.dataflows[dataflow.id] = dataflow
-        self.cleanup_due |= not all(dataflow.tracker.source_frontiers())
+        if dataflow.has_ended_source():
+            self.cleanup_due = dataflow.may_have_ended = True
         for frame in self._early_frames.pop(dataflow.id, []):
             self._process(frame)
         return dataflow

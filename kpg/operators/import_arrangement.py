@@ -53,7 +53,7 @@ def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, hand
         dataflow.imports.remove(publisher.dataflow)
 
     dataflow.on_drop.append(unregister)
-    own = handle.clone(f"building {dataflow.name}")
+    own = handle.clone(f"building {dataflow.name}", since)
     return Arranged(stream, own, spine.key_lanes, spine.lanes, spine.width, spine.depth)
 
 

@@ -116,10 +116,13 @@ class TraceHandle:
         """Return the batches through an upper, oldest first; all batches for None."""
         return self.spine.batches_through(through)
 
-    def clone(self, name: str) -> TraceHandle:
-        """Return another handle on the trace, with the present since of this one and the present upper as physical."""
+    def clone(self, name: str, since: Frontier | None = None) -> TraceHandle:
+        """Return another handle on the trace, with the present since of this one and the present upper as physical.
+
+        The caller may give the since, if it has just read it.
+        """
         handle = TraceHandle.__new__(TraceHandle)
-        handle._claim(self.spine, name, self.since)  # no check: this handle guarantees the since
+        handle._claim(self.spine, name, self.since if since is None else since)  # no check: this handle guarantees it
         return handle
 
     def release(self) -> None:
