@@ -5,22 +5,26 @@
 
 A thread of the kernel forces the frame while the caller works, so on a quiet machine the caller hardly waits. But where
 other processes use all cores, that thread may wait for a core for some milliseconds. So after a long wait the caller
-forces some frames itself: it has a core already. Either way the frame is durable when the wait is over.
+forces some frames itself: it has a core already. After each further long wait these are four times as many, and short
+waits slowly make them fewer again. Either way the frame is durable when the wait is over.
 """
 
 from __future__ import annotations
 
 LONG_WAIT_SECONDS = 0.001  # many times what a quiet machine needs, and less than a process keeps a core
-FRAMES_AFTER_LONG_WAIT = 256  # forced by the caller; so a long wait adds a hundredth of its length to a transaction
+MIN_FRAMES = 32  # that the caller forces after a first long wait: the disk of a quiet machine has hiccups, too
+MAX_FRAMES = 8192  # the same on a machine without a free core; then a long wait costs a transaction nothing
+SHORT_WAITS = 32  # that divide the number of frames by about e
 
 
 class ForcingChoice:
     """The choice for the frames of one file."""
 
-    __slots__ = ("_frames_left",)
+    __slots__ = ("_frames_left", "_next_frames")
 
     def __init__(self) -> None:
         self._frames_left = 0  # that the caller forces
+        self._next_frames = MIN_FRAMES  # that it forces after the next long wait
 
     @property
     def by_kernel(self) -> bool:
@@ -29,8 +33,11 @@ class ForcingChoice:
 
     def note_wait(self, seconds: float) -> None:
         """Note how long the caller has waited for a frame that the kernel forces."""
+        frames = self._next_frames
         if seconds > LONG_WAIT_SECONDS:
-            self._frames_left = FRAMES_AFTER_LONG_WAIT
+            self._frames_left, self._next_frames = frames, min(MAX_FRAMES, 4 * frames)
+        else:
+            self._next_frames = max(MIN_FRAMES, frames - frames // SHORT_WAITS)
 
     def note_forced_frame(self) -> None:
         """Note that the caller has forced a frame."""

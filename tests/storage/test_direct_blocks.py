@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kpg.storage import local_files
 from kpg.storage.direct_blocks import BLOCK_BYTES, MAX_DATA_BYTES, DirectBlocks, block_end
-from kpg.storage.forcing_choice import FRAMES_AFTER_LONG_WAIT, LONG_WAIT_SECONDS
+from kpg.storage.forcing_choice import LONG_WAIT_SECONDS, MIN_FRAMES
 from kpg.storage.kernel_write import open_kernel_write
 from kpg.storage.local_files import RESERVED_BYTES, LocalSegment
 from kpg.testing.manual_clock import ManualClock
@@ -73,17 +73,17 @@ def test_the_caller_forces_some_frames_after_a_long_wait_for_the_kernel(tmp_path
     wait = segment._blocks.wait
     monkeypatch.setattr(segment._blocks, "wait", lambda: (seconds.advance(waits.pop(0)), wait()) if waits else wait())
     by_caller = []
-    for number in range(FRAMES_AFTER_LONG_WAIT + 4):
+    for number in range(MIN_FRAMES + 4):
         before = len(forced)
         segment.begin_append([frame_of(number, 10)])
         segment.wait_flush()
         by_caller.append(len(forced) > before)
-    assert by_caller == [False, False] + [True] * FRAMES_AFTER_LONG_WAIT + [False, False]
+    assert by_caller == [False, False] + [True] * MIN_FRAMES + [False, False]
     segment.append([frame_of(0, 10)])  # through the page cache: the kernel forces no such frame
     segment.begin_flush()
     segment.begin_append([frame_of(0, 10)])
     segment.wait_flush()
-    assert len(forced) == FRAMES_AFTER_LONG_WAIT + 1
+    assert len(forced) == MIN_FRAMES + 1
     segment.close()
 
 
