@@ -73,7 +73,7 @@ class FrameSocket:
 
     def flush(self) -> bool:
         """Send as much as the socket takes now. Return True when nothing is unsent."""
-        if self.unsent <= JOIN_BYTES and not self._leaving:
+        if 0 < self.unsent <= JOIN_BYTES and not self._leaving:
             self._leaving.append(self._joined())
         while self.unsent:
             self._gather()

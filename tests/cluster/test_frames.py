@@ -136,3 +136,22 @@ def test_urgent_frames_leave_first_when_small_frames_are_joined() -> None:
     assert ours.flush()
     assert [kind for kind, _ in theirs.receive()] == [2, 1]
     ours.close(), theirs.close()
+
+
+def test_small_frames_are_joined_also_after_a_flush_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pair()
+    gather, leaving = ours._gather, []
+
+    def record() -> None:
+        gather()
+        leaving.append(len(ours._leaving))
+
+    monkeypatch.setattr(ours, "_gather", record)
+    for _ in range(3):
+        assert ours.flush()  # nothing to send
+        ours.send(1, [b"12345678"])
+        ours.send(2, [b"12345678"])
+        assert ours.flush()
+        assert [kind for kind, _ in theirs.receive()] == [1, 2]
+    assert leaving == [1, 1, 1]  # one buffer for both frames, and no empty one before it
+    ours.close(), theirs.close()
