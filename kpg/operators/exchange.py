@@ -24,7 +24,7 @@ from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints, Updates, concatenate
 from kpg.dataflow.channel import Split
-from kpg.kernels.key_hash import mix64
+from kpg.kernels.key_hash import mix64, owner_of_row
 from kpg.kernels.partition_rows import OWNERS, assign_owners, scatter_narrow, scatter_packed, scatter_rows
 from kpg.operators.payload import Payload, updates_of
 
@@ -123,6 +123,9 @@ def partition_by(
     n = len(updates)
     if not n:
         return [None] * peers
+    if n == 1 and not any(symbolic):
+        owner = owner_of_row(keys[: len(symbolic), 0].tolist(), peers)
+        return [updates if peer == owner else None for peer in range(peers)]
     owners = owners_of(keys, symbolic, symbols, peers)
     sizes = owners.counts.tolist()
     can_pack = can_pack and n >= MIN_PACKED_UPDATES

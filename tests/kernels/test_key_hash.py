@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kpg.columns.hashing import hash_values, mix
 from kpg.columns.row_owners import key_owners
 from kpg.columns.symbols import Symbols
-from kpg.kernels.key_hash import mix64, worker_of_hash
+from kpg.kernels.key_hash import mix64, owner_of_row, worker_of_hash
 from kpg.operators.exchange import owners_of
 from kpg.testing import kernel_twins as twins
 
@@ -58,6 +58,7 @@ def test_kernel_and_numpy_route_every_key_to_the_same_worker(
     assert owners.tolist() == owners_of(keys, symbolic, symbols, workers).owner.tolist()
     if lanes < 3:
         assert owners.tolist() == [twins.owner_of_key(row[:lanes], workers) for row in rows]
+        assert owners.tolist() == [owner_of_row(row[:lanes], workers) for row in rows]
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20), st.integers(1, 2**32 - 1))
