@@ -267,7 +267,8 @@ def _consolidate_words(parts: list[PackedUpdates], n: int, layout: Layout) -> Up
     """Consolidate rows that came packed."""
     first, bits, diff_bits = parts[0], layout.bits, layout.diff_bits
     row_bits = bits - diff_bits
-    if row_bits <= TABLE_BITS and 1 << row_bits <= n and first.width == 1:
+    in_order = all(part.consolidated for part in parts)  # then each part passes through the table once
+    if row_bits <= TABLE_BITS and 1 << row_bits <= (2 * n if in_order else n) and first.width == 1:
         table = np.zeros(1 << row_bits, np.int64)
         for part in parts:
             _add_packed(part, layout, table)

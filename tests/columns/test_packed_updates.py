@@ -1,5 +1,7 @@
 """Packed updates are the same updates: unpacked, consolidated together, divided among workers, and sent in frames."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,8 +12,9 @@ from kpg.columns import consolidation
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.packed_updates import NARROW, Layout, PackedUpdates, common_layout, pack_updates
 from kpg.columns.symbols import Symbols
-from kpg.columns.updates import Updates, constant
+from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import ProtocolError
+from kpg.kernels import consolidate_rows as kernels
 from kpg.operators import exchange
 from kpg.testing import kernel_twins as twins
 
@@ -91,6 +94,35 @@ def test_packed_rows_are_consolidated_as_others(few: int, parts: list[list[Row]]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(consolidation, "INSERTION_SORT_ROWS", few)
             assert rows_of(consolidate_all(list(copies))) == expected
+
+
+@given(
+    st.lists(st.dictionaries(st.integers(0, 63), st.integers(-2, 5).filter(bool), min_size=2), min_size=1, max_size=4)
+)
+def test_sorted_parts_are_added_up_in_a_table_of_twice_their_size(parts: list[dict[int, int]]) -> None:
+    """Parts that workers have consolidated before they sent them, with up to half as many rows as possible values."""
+    packed = []
+    for rows in parts:
+        part = pack_updates(updates_of([((key,), diff) for key, diff in sorted(rows.items())], False))
+        assert part is not None
+        diffs = part.diffs if part.has_constant_diff else None
+        packed.append(PackedUpdates(part.words, part.layout, part.times, diffs, consolidated=True))
+    expected = sums([row for part in packed for row in rows_of(part)])
+    layout, tables = common_layout(packed), []
+    assert layout is not None
+    possible = 1 << (layout.bits - layout.diff_bits)
+    read_table: Any = kernels.read_table
+
+    def record(table: Ints, *out: Ints) -> Any:
+        tables.append(len(table))
+        return read_table(table, *out)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(consolidation, "INSERTION_SORT_ROWS", 0)
+        patch.setattr(consolidation, "read_table", record)
+        assert rows_of(consolidate_all(list(packed))) == expected
+    if len(packed) > 1:
+        assert tables == [possible] * (possible <= 2 * sum(map(len, packed)))
 
 
 def test_parts_with_different_layouts_get_a_common_one() -> None:
