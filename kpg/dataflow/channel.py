@@ -95,6 +95,7 @@ class Channel:
                     self.deliver(slice_)
                 else:
                     size = worker.transport.send_data(peer, self.target.dataflow.id, self.index, slice_, symbolic)
+                    worker.sent_bytes += size
                     if worker.counts is not None:
                         worker.counts.add_message(self.target, rows_of(part), size)
 

@@ -3,9 +3,9 @@
 A worker steps the scheduled operators in the order of dataflows, and within a dataflow in the order of construction. A
 dataflow comes after the dataflows it reads, so an operator usually steps once for all messages of a transaction. When
 no operator is scheduled, the worker schedules each operator that holds a time which the frontier has passed. If none is
-due, it sends the progress that its peers may wait for, and processes their frames. It also sends progress before a step
-that may take long, so that peers which have rows to process do so at the same time. `run` does all work in this order;
-`run_slice` works for a limited time and divides it fairly among dataflows (kpg.dataflow.sliced_run).
+due, it sends the progress that its peers may wait for, and processes their frames. It also sends progress after many
+rows, and before a step that may take long, so that peers process their rows at the same time. `run` does all work in
+this order; `run_slice` works for a limited time and divides it fairly among dataflows (kpg.dataflow.sliced_run).
 Cost: nothing for operators and dataflows without work.
 """
 
@@ -36,6 +36,7 @@ from kpg.events import Events
 from kpg.progress.tracker import Tracker
 
 CLOCK = -1  # stands for the clock where progress frames name a dataflow
+PROMPT_BYTES = 1 << 16  # of rows for peers: the counts of so many leave before the next step
 LATER = 1 << 40  # added to the order of an operator that asks for another step, so that it runs after all others
 
 
@@ -60,6 +61,7 @@ class Worker:
         self.is_called: Callable[[], bool] = lambda: False  # whether a slice should end now: something has arrived
         self.has_news: Callable[[], bool] = lambda: False  # whether readers wait for results that are complete
         self.changed_trackers: set[Tracker] = set()  # their counts changed since they were last found settled
+        self.sent_bytes = 0  # of rows for peers, since progress was sent last
         self.steps = 0
         self.current: Operator | None = None  # the operator that was stepped last
         self.stepped: Operator | None = None  # the operator that is in the middle of a step
@@ -254,7 +256,7 @@ class Worker:
     def attempt(self, operator: Operator, step: Callable[[], bool | None]) -> bool | None:
         """Return the result of a step or a part of one; if it fails, end the dataflow and return False."""
         dataflow = operator.dataflow
-        if operator.may_take_long and self.peers > 1 and self._must_send():
+        if (operator.may_take_long or self.sent_bytes > PROMPT_BYTES) and self.peers > 1 and self._must_send():
             self._send_progress()
         self.steps += 1
         self.current = self.stepped = operator
@@ -410,6 +412,7 @@ class Worker:
 
     def _send_progress(self) -> None:
         """Send all unsent changes to the peers as one atomic set: one dataflow may feed another."""
+        self.sent_bytes = 0
         changes = [(CLOCK, self.clock.take_changes())]
         changes += [(tracker.owner, tracker.take_changes()) for tracker in self.changed_trackers]
         unsent = tuple((dataflow_id, list_) for dataflow_id, list_ in changes if list_)

@@ -20,6 +20,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.embedded_output import EmbeddedOutput
 from kpg.columns.symbols import Symbols
+from kpg.columns.updates import Updates
 from kpg.config import Config, Effort
 from kpg.dataflow.operator import Message, Operator
 from kpg.dataflow.transport import DataFrame, FailureFrame, Frame, ProgressFrame
@@ -75,9 +76,10 @@ class SimulatedTransport:
     def send_data(
         self, peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()
     ) -> int:
-        """Send rows to a peer; `symbolic` are the lanes that hold symbols. Nothing is encoded: return 0 bytes."""
+        """Send rows to a peer, not encoded, and return their bytes; `symbolic` are the lanes that hold symbols."""
         self.network.rows[self.index, peer].append(DataFrame(dataflow, channel, message))
-        return 0
+        assert isinstance(message.payload, Updates)
+        return message.payload.nbytes
 
     def broadcast(self, frame: ProgressFrame | FailureFrame) -> int:
         """Send a frame to all peers."""

@@ -15,7 +15,7 @@ from kpg.dataflow.channel import Channel, LocalPact
 from kpg.dataflow.direct_run import DirectRun
 from kpg.dataflow.operator import Message, Operator
 from kpg.dataflow.transport import ProgressFrame
-from kpg.dataflow.worker import Worker
+from kpg.dataflow.worker import PROMPT_BYTES, Worker
 from kpg.operators.arrange import arrange
 from kpg.operators.payload import updates_of
 from kpg.operators.small_loop import SmallLoop
@@ -130,6 +130,41 @@ def test_a_loop_sends_one_progress_frame_in_each_round(frames, peers):
     cluster.advance()
     assert len(cluster.answer()) > 40
     assert len(frames) <= peers * (40 + 4)
+
+
+def test_the_counts_of_many_rows_leave_before_the_next_step(monkeypatch):
+    """A worker that has sent many rows lets its peers process them while it goes on."""
+    events = []
+
+    def record(cls, method, worker_of):
+        plain = getattr(cls, method)
+
+        def call(self, *args, **kwargs):
+            events.append((method, worker_of(self)))
+            return plain(self, *args, **kwargs)
+
+        monkeypatch.setattr(cls, method, call)
+
+    record(SimulatedTransport, "send_data", lambda transport: transport.index)
+    record(SimulatedTransport, "broadcast", lambda transport: transport.index)
+    record(Operator, "run", lambda operator: operator.dataflow.worker.index)
+
+    def pairs(db):
+        left, right = db.input("left", k=int, v=int), db.input("right", k=int, v=int)
+        return left.concat(right).select(v=col("v")).count("v").output("counts")
+
+    cluster = SimulatedCluster(2, pairs)
+    cluster.advance()
+    for rows in (100, 10 * PROMPT_BYTES // 16):
+        for name in ("left", "right"):
+            numbers = np.arange(rows)
+            cluster.databases[0].inputs[name].insert({"k": numbers, "v": numbers})
+        events.clear()
+        cluster.advance()
+        own = [event for event, index in events if index == 0]
+        followed = {own[at + 1] for at, event in enumerate(own[:-1]) if event == "send_data"}
+        assert "send_data" in own and ("run" in followed) == (rows == 100)
+    assert sum(cluster.answer().values()) == rows
 
 
 def test_an_advance_seals_one_batch_however_many_times_it_covers():

@@ -173,16 +173,14 @@ def test_a_query_on_a_shared_arrangement_moves_no_rows() -> None:
     assert rows_of <= {"consolidate"}, "only the answer itself is gathered by row"
 
 
-def recording(
-    cluster: SimulatedCluster, end: SimulatedTransport, crossed: list[tuple[str, str]]
-) -> Callable[..., None]:
+def recording(cluster: SimulatedCluster, end: SimulatedTransport, crossed: list[tuple[str, str]]) -> Callable[..., int]:
     """Return a `send_data` that records the target and the payload type of each message."""
     send = end.send_data
 
-    def record(peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()) -> None:
+    def record(peer: int, dataflow: int, channel: int, message: Message, symbolic: tuple[int, ...] = ()) -> int:
         target = cluster.workers[end.index].dataflows[dataflow].channels[channel].target
         crossed.append((target.name, type(message.payload).__name__))
-        send(peer, dataflow, channel, message, symbolic)
+        return send(peer, dataflow, channel, message, symbolic)
 
     return record
 
