@@ -65,6 +65,9 @@ def decode(schema: Schema, data: Ints, symbols: Symbols) -> pa.Table:
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(struct)])
     if not data.shape[1]:
         return empty_table(schema)
+    if not can_pause():
+        pause()
+        return _decode(schema, data, symbols)
     parts = [_decode(schema, data[:, part], symbols) for part in parts_with_pauses(data.shape[1])]
     return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
