@@ -22,7 +22,7 @@ from kpg.pgwire.pg_session import PgSession
 from kpg.pgwire.session_parameters import apply_settings, settings_in
 from kpg.pgwire.sql_backend import SqlBackend
 from kpg.pgwire.startup_packets import CancelRequest
-from kpg.pgwire.statement_runner import StatementRunner
+from kpg.pgwire.statement_runner import ADMIN_SHUTDOWN, SHUTTING_DOWN, StatementRunner
 from kpg.pgwire.wire_channel import ConnectionEnded, DroppedProtocol, WireChannel
 from kpg.pgwire.wire_errors import error_response, warning
 from kpg.pgwire.wire_format import key_data
@@ -115,8 +115,8 @@ class PgListener:
         except (ConnectionEnded, TimeoutError):
             pass
         except asyncio.CancelledError:
-            what = "terminating connection because the server is shutting down"
-            channel.send(error_response(with_sqlstate("57P01", Closed(what)), severity="FATAL"))
+            ended = with_sqlstate(ADMIN_SHUTDOWN, Closed(SHUTTING_DOWN))
+            channel.send(error_response(ended, severity="FATAL"))
         except KpgError as error:
             channel.send(error_response(error, severity="FATAL"))
         except Exception as error:  # a bug ends one connection, not the server

@@ -65,6 +65,8 @@ class PgSession:
             kind, body = await self.channel.read_message()
             if kind == b"X":
                 return
+            if not self.is_busy:  # this is the first message of a statement
+                self.runner.require_accepting()
             self.is_busy = True
             if kind in b"dcf":  # COPY data after an error of COPY
                 continue

@@ -24,6 +24,11 @@ class SqlBackend(Protocol):
     copy_bytes: int  # that one COPY … FROM STDIN may send
     greeting_seconds: float  # until a client has authenticated
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the server finishes the statements that run, and accepts no others."""
+        ...
+
     def candidates(self, user: str) -> list[tuple[ScramSecret, Any]]:
         """Return the secrets that a user may prove to know, with what they grant; empty if no proof is needed."""
         ...

@@ -25,6 +25,8 @@ from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
 
 Result = TypeVar("Result")
 MAX_TIMEOUT_SECONDS: Final = 86_400.0
+ADMIN_SHUTDOWN: Final = "57P01"
+SHUTTING_DOWN: Final = "terminating connection because the server is shutting down"
 
 
 class StatementRunner:
@@ -41,6 +43,11 @@ class StatementRunner:
         self.text = ""  # of the last statement
         self.settings: dict[str, str] = {}  # as SHOW prints them
         self.statement_seconds: float | None = None
+
+    def require_accepting(self) -> None:
+        """Raise if the server shuts down: it accepts no statement any more."""
+        if self._backend.is_ending:
+            raise with_sqlstate(ADMIN_SHUTDOWN, Closed(SHUTTING_DOWN))
 
     def cancel(self) -> None:
         """Cancel the statement that runs now, if there is one."""

@@ -70,6 +70,11 @@ class PgBackend:
         """Drop everything of a session."""
         self._hub.close_sql_session(number)
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the server finishes the statements that run, and accepts no others."""
+        return self._hub.is_ending
+
     async def run(
         self, number: int, holder: TokenHolder | None, text: str, work: Callable[[Service], Result]
     ) -> Result:

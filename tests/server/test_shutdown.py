@@ -184,6 +184,19 @@ def test_a_statement_of_a_postgresql_client_is_finished_and_other_connections_en
     assert lines.count(("session begins", "pg")) == 2 and lines.count(("session ends", "pg")) == 2
 
 
+def test_a_statement_of_a_postgresql_client_that_arrives_during_the_shutdown_is_refused():
+    with served(pg_port=0) as server:
+        gate = threading.Event()
+        with psycopg.connect(**pg_address(server), autocommit=True) as db:
+            hold_engine(server, gate, PATIENCE)
+            server.hub.is_ending = True  # as at the beginning of a shutdown, before idle connections are ended
+            try:
+                with pytest.raises(psycopg.errors.AdminShutdown, match="shutting down"):
+                    db.execute("SELECT 1")  # would wait for the engine, and hold up the shutdown
+            finally:
+                gate.set()
+
+
 def test_a_statement_that_takes_too_long_is_left_and_logged(caplog):
     with served(pg_port=0, shutdown_seconds=0.1) as server:
         gate = threading.Event()
