@@ -91,7 +91,7 @@ class ArrangementsBuilder:
                 for arranged in rendered:
                     self.changes.set_lanes(arranged.schema)
                     deliver(dataflow, arranged.arranged.stream, f"output {self.name}", self.changes.take)
-            retain_imports(dataflow, renderer)
+            renderer.retain_imports()
         finally:
             renderer.release()
 
@@ -141,7 +141,7 @@ class StreamBuilder:
                 self.delivery = deliver(dataflow, rendered.stream, self.name, ignore)
             else:
                 self._deliver_changes(renderer, rendered, self.changes)
-            retain_imports(dataflow, renderer)
+            renderer.retain_imports()
         finally:
             renderer.release()
 
@@ -180,9 +180,3 @@ def relations_of(renderer: Renderer) -> frozenset[str]:
     """Return the inputs that the rendered plans read, directly or through shared arrangements."""
     streams = frozenset(stream.name for stream in renderer.streams)
     return streams.union(*[owner.relations for owner in renderer.imported])
-
-
-def retain_imports(dataflow: Dataflow, renderer: Renderer) -> None:
-    """Count a dataflow as a user of the arrangements that it imports, until it is dropped."""
-    for owner in renderer.imported:
-        dataflow.on_drop.append(owner.share().release)

@@ -24,6 +24,7 @@ from kpg.algebra.order import Time
 from kpg.api.contracts import SourceCollection
 from kpg.api.embedded_arrangement import EmbeddedArrangement, wanted_keys
 from kpg.api.trace_reads import check_readable, to_table
+from kpg.columns.building_turns import building_in_turns
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints
 from kpg.plan import nodes
@@ -183,7 +184,8 @@ def shared_indexes(root: nodes.PlanNode) -> Iterator[None]:
     shared = [owner for node in uses if isinstance(owner := getattr(node, "owner", None), SharedIndexes)]
     try:
         if shared:
-            install_indexes(uses)
+            with building_in_turns(False):  # or two queries would install the same index
+                install_indexes(uses)
         yield
     finally:
         for indexes in shared:

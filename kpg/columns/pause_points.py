@@ -86,6 +86,11 @@ class taking_turns:  # noqa: N801 - used as a statement, like contextlib.suppres
         _current.turns = self._before
 
 
+def current_turns() -> Turns | None:
+    """Return the turns of the computation on this thread."""
+    return _current.turns
+
+
 def can_pause() -> bool:
     """Return whether the computation on this thread may be left at a pause."""
     return _current.turns is not None

@@ -26,6 +26,7 @@ from kpg.progress.tracker import Tracker
 if TYPE_CHECKING:
     MakeUnit = Callable[["Dataflow", Sequence[Operator]], Operator | None]
 
+    from kpg.columns.building_turns import BuildingTurns
     from kpg.dataflow.fair_shares import ReadyOperator
     from kpg.dataflow.pausable_step import PausableStep
     from kpg.dataflow.worker import Worker
@@ -71,6 +72,7 @@ class Dataflow:
         self.tracker = Tracker(self.reachability, worker.peers > 1, dataflow_id, worker.changed_trackers, worker.index)
         self.waiting: set[Operator] = set()  # operators that hold a time until a frontier passes it
         self.checked: tuple[int, list[Frontier]] | None = None  # counts and sources when they were last looked at
+        self.building: BuildingTurns | None = None  # lets others run while it is built
         self.notes: list[str] = []  # choices of its rendering, for `explain`
         self.failure: KpgError | None = None
         self.dropped = False

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
+from kpg.columns.building_turns import building_in_turns, turns_of_building
 from kpg.columns.memory_budget import Check, budget
 from kpg.columns.pause_points import clear_interrupt, taking_turns
 from kpg.dataflow.clock import Clock
@@ -89,9 +90,11 @@ class Worker:
         """Build a dataflow. Every worker must make the same calls in the same order."""
         dataflow = Dataflow(self, self._next_id, name, self.logging if logged is None else logged)
         self._next_id += 1
+        dataflow.building = turns_of_building()
         try:
-            with taking_turns(None), budget(None):  # others must not see half a dataflow
+            with building_in_turns(False), taking_turns(None), budget(None):
                 build(dataflow)
+            dataflow.building = None
             dataflow.order, self._completed = self._completed, self._completed + 1
             dataflow.start()
         except BaseException:

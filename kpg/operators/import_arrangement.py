@@ -4,6 +4,9 @@
 
 The first message has the batches that the trace already holds, with times advanced to the since of the handle: the
 trace no longer distinguishes earlier times. Then new batches follow as the publisher seals them.
+
+A dataflow may be built in turns (kpg/columns/building_turns.py). So an import is added first, which lets operators be
+connected to it, and attached when all operators are there: all imports of a dataflow begin at one time.
 Cost: both dataflows read the same trace. An import copies at most a column of times, or a batch in which advancing
 makes equal rows cancel.
 """
@@ -27,34 +30,50 @@ from kpg.trace.merger import empty_after, merge_now
 
 def import_arrangement(dataflow: Dataflow, name: str, publisher: Publisher, handle: TraceHandle) -> Arranged:
     """Import the arrangement of `publisher` into a dataflow, as of the since of `handle`."""
-    if publisher.dataflow.failure is not None:
-        raise publisher.dataflow.failure
-    spine = handle.spine
-    source = Source(f"import {name}")
-    since = handle.since
-    stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth, opening=since.elements)
-    held = handle.batches(None)
-    history = [advance_batch(batch, since) for batch in held if len(batch)]
-    if history and not len(held[-1]):
-        history.append(held[-1])  # for its upper: this worker has all updates before it, even if peers lag
-    assert len(since) == 1, f"{name} can be imported as of one time only, not {since}"
-    if history:
-        dataflow.feed(source, Message(since.elements, tuple(history)))
-    source.publisher = publisher
-    publisher.add_importer(source)
-    if dataflow.events is not None:
-        dataflow.events.built.append(Imports(source.entity, publisher.entity))
-    publisher.dataflow.readers.append(dataflow)
-    dataflow.imports.append(publisher.dataflow)
+    added = AddedImport(dataflow, name, publisher, handle)
+    added.attach()
+    return added.arranged
 
-    def unregister() -> None:
-        publisher.remove_importer(source)
-        publisher.dataflow.readers.remove(dataflow)
-        dataflow.imports.remove(publisher.dataflow)
 
-    dataflow.on_drop.append(unregister)
-    own = handle.clone(f"building {dataflow.name}", since)
-    return Arranged(stream, own, spine.key_lanes, spine.lanes, spine.width, spine.depth)
+class AddedImport:
+    """An import of the arrangement of a publisher; nothing is fed into it before it is attached."""
+
+    def __init__(self, dataflow: Dataflow, name: str, publisher: Publisher, handle: TraceHandle) -> None:
+        if publisher.dataflow.failure is not None:
+            raise publisher.dataflow.failure
+        self._dataflow, self._name, self._publisher, self._handle = dataflow, name, publisher, handle
+        self._source = source = Source(f"import {name}")
+        spine, since = handle.spine, handle.since
+        stream = dataflow.add_source(source, publisher.output_frontier, depth=spine.depth, opening=since.elements)
+        source.publisher = publisher
+        own = handle.clone(f"building {dataflow.name}", since)
+        self.arranged = Arranged(stream, own, spine.key_lanes, spine.lanes, spine.width, spine.depth)
+
+    def attach(self) -> Frontier:
+        """Feed what the trace holds, and from now on each new batch. Return the time at which the import begins."""
+        dataflow, publisher, source, handle = self._dataflow, self._publisher, self._source, self._handle
+        if publisher.dataflow.failure is not None:
+            raise publisher.dataflow.failure
+        since = handle.since
+        held = handle.batches(None)
+        history = [advance_batch(batch, since) for batch in held if len(batch)]
+        if history and not len(held[-1]):
+            history.append(held[-1])  # for its upper: this worker has all updates before it, even if peers lag
+        assert len(since) == 1, f"{self._name} can be imported as of one time only, not {since}"
+        if history:
+            dataflow.feed(source, Message(since.elements, tuple(history)))
+        publisher.add_importer(source)
+        if dataflow.events is not None:
+            dataflow.events.built.append(Imports(source.entity, publisher.entity))
+        publisher.dataflow.readers.append(dataflow)
+        dataflow.imports.append(publisher.dataflow)
+        dataflow.on_drop.append(self._detach)
+        return since
+
+    def _detach(self) -> None:
+        self._publisher.remove_importer(self._source)
+        self._publisher.dataflow.readers.remove(self._dataflow)
+        self._dataflow.imports.remove(self._publisher.dataflow)
 
 
 def import_of(stream: Stream) -> tuple[Source, Publisher] | None:

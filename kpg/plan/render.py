@@ -4,7 +4,8 @@ Each node is rendered once, in the scope of the innermost loop it depends on, an
 stateful operator reads arrangements, and nodes that need the same collection by the same key share one. Every worker
 renders the same nodes into the same operators, in the same order.
 
-Dependencies are rendered first, from an explicit stack, so plans may be thousands of nodes deep.
+Dependencies are rendered first, from an explicit stack, so plans may be thousands of nodes deep. Others may run between
+two of them (kpg/columns/building_turns.py).
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Renderer(Streams):
         self.uses = count_uses(roots)
         self.relations: dict[nodes.PlanNode, str] = {}  # the relation of a program that each node belongs to
         self.imported: list[Any] = []
-        self.created: list[Any] = []  # handles of shared indexes that this rendering has installed
+        self._unretained: list[Any] = []  # the imported arrangements, until the dataflow counts as their user
+        self.created: list[Any] = []  # handles of shared indexes that this rendering has installed or keeps
         self.streams: list[Any] = []  # inputs that keep no rows
         self._collections: dict[nodes.PlanNode, Rendered] = {}
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
@@ -60,6 +62,16 @@ class Renderer(Streams):
         self._constants: list[tuple[nodes.ValuesNode, Source]] = []  # to be fed when all imports are known
         self._pairs: dict[nodes.JoinNode, list[tuple[View, View]]] = {}
         self._imports_of: dict[object, set[object]] = {}  # the arrangements that each node imports
+        if dataflow.building is not None:
+            self._keep_sources()
+
+    def _keep_sources(self) -> None:
+        """Keep the relations that the plans read, since others run meanwhile. Build whole if one has no trace yet."""
+        owners = [node.owner for node in self.uses if isinstance(node, (nodes.RelationNode, nodes.InstalledNode))]
+        if all(getattr(owner, "is_arranged", True) for owner in owners):
+            self.created += [owner.base().share() for owner in owners]
+        else:
+            self.dataflow.building = None
 
     # Called by the code that renders nodes
 
@@ -135,13 +147,21 @@ class Renderer(Streams):
     def release(self) -> None:
         """Release the handles of the builder."""
         super().release()
-        while self.created:
-            self.created.pop().release()
+        for handles in (self._unretained, self.created):
+            while handles:
+                handles.pop().release()
+
+    def retain_imports(self) -> None:
+        """Count the dataflow as a user of the arrangements that it imports, until it is dropped."""
+        while self._unretained:
+            self.dataflow.on_drop.append(self._unretained.pop(0).release)
 
     def finish(self) -> None:
-        """Close the loops, and feed constant rows. Nothing can be rendered afterwards but errors."""
+        """Close the loops, let imports begin, and feed constant rows. Nothing can be rendered afterwards but errors."""
+        self.dataflow.building = None  # imports begin, so nothing may be left from here on
         while self._open:
             close_variable(self, self._open.pop(0))
+        self.attach_imports()
         while self._constants:
             feed_values(self, *self._constants.pop())
 
@@ -170,8 +190,10 @@ class Renderer(Streams):
 
     def _satisfy(self, dependency: RenderDependency) -> None:
         """Render a dependency after its own dependencies, in their order."""
-        stack = [(dependency, False)]
+        stack, building = [(dependency, False)], self.dataflow.building
         while stack:
+            if building is not None:
+                building.pause()
             current, ready = stack.pop()
             if self._has(current):
                 continue
@@ -307,6 +329,7 @@ class Renderer(Streams):
             arranged = self.import_from(owner.name, owner.publisher, owner.handle)
             imported = self._arrangements[owner, ()] = RenderedArrangement(arranged, owner.schema, None, None)
             self.imported.append(owner)
+            self._unretained.append(owner.share())
             if owner.errors is not None:
                 errors = owner.errors
                 name = f"errors of {owner.name}"

@@ -19,7 +19,7 @@ from kpg.operators.complete_times import CompleteInput
 from kpg.operators.consolidate import Consolidate
 from kpg.operators.exchange import send_to, sender_of, split_by_key, split_by_lanes, whole_updates
 from kpg.operators.half_join import Floor
-from kpg.operators.import_arrangement import import_arrangement
+from kpg.operators.import_arrangement import AddedImport
 from kpg.operators.routed_filter import routed_filter
 from kpg.operators.stages_of_few import StagesOfFew
 from kpg.operators.worker_loads import WorkerLoads
@@ -43,6 +43,7 @@ class Streams:
         self.error_owner: object = None  # the node being rendered
         self.floor = Floor((0,) * context.depth)
         self._handles: list[TraceHandle] = []
+        self._imports: list[AddedImport] = []  # that have not begun
 
     @property
     def is_alone(self) -> bool:
@@ -231,10 +232,16 @@ class Streams:
 
     def import_from(self, name: str, publisher: Publisher, handle: TraceHandle) -> Arranged:
         """Import an arrangement of another dataflow."""
-        arranged = import_arrangement(self.dataflow, name, publisher, handle)
-        self.keep_handle(arranged.handle)
-        self.floor.raise_to(arranged.handle.since)
-        return arranged
+        added = AddedImport(self.dataflow, name, publisher, handle)
+        self.keep_handle(added.arranged.handle)
+        self._imports.append(added)
+        return added.arranged
+
+    def attach_imports(self) -> None:
+        """Let all imports begin now."""
+        for added in self._imports:
+            self.floor.raise_to(added.attach())
+        self._imports.clear()
 
     def keep_handle(self, handle: TraceHandle) -> None:
         """Keep a trace alive during building, until operators hold it."""

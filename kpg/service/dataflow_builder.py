@@ -11,14 +11,18 @@ that its joins read (kpg/api/shared_indexes.py). An index is dropped with its la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
 from kpg.api.collection import Collection
 from kpg.api.contracts import Arrangement, Input, Output, SourceCollection
+from kpg.columns.building_turns import building_in_turns
+from kpg.errors import UndefinedName
 from kpg.query.ir.program import Program
 from kpg.query.lower.lower_program import LoweredProgram, base_relations, schema_of
+from kpg.service.planner import SMALL_PROGRAM_RULES
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
@@ -42,6 +46,16 @@ class DataflowBuilder:
         self._max_rounds = max_rounds
         self._joins = joins
         self._output: Output | None = None
+        self._sources: dict[str, QuerySource] = {}  # the relations outside the program that it reads
+
+    @contextmanager
+    def in_turns(self, program: Program) -> Iterator[None]:
+        """Let other requests run while a large program is lowered and its dataflow is built in this block."""
+        if len(program.rules) <= SMALL_PROGRAM_RULES:
+            yield
+        else:
+            with self.db.in_turns(), building_in_turns():
+                yield
 
     def collections(self, program: Program, arguments: Mapping[str, Collection] | None = None) -> dict[str, Collection]:
         """Return the collections of a compiled program; `arguments` replaces some of its inputs."""
@@ -54,7 +68,8 @@ class DataflowBuilder:
             if name in inputs:
                 continue
             if name in outside:
-                inputs[name] = self.db.installer.shared(self._find(name), schema_of(relations[name]))
+                source = self._sources[name] = self._find(name)
+                inputs[name] = self.db.installer.shared(source, schema_of(relations[name]))
             else:  # no rule derives it, so it stays empty
                 label = f"@nothing {len(self.db.inputs)}"
                 empty = self.db.input(label, schema_of(relations[name]), keep_on_disk=False)
@@ -73,6 +88,9 @@ class DataflowBuilder:
     def install(self, answer: Collection, label: str, keep: bool = True) -> Output:
         """Install the dataflow of an answer."""
         self._output = self.db.installer.output(answer.node, label, keep)
+        for name, source in self._sources.items():
+            if isinstance(source, Input) and source.dropped:
+                raise UndefinedName(f"{name} was dropped while a query on it was built")
         return self._output
 
     def __enter__(self) -> DataflowBuilder:

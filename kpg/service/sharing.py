@@ -22,7 +22,8 @@ In each case arguments are rows of an input that begin with the token of a tenan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -30,7 +31,7 @@ from kpg.api.collection import Collection
 from kpg.api.query_limits import QueryAdmission
 from kpg.columns.functions import col, lit
 from kpg.columns.schema import Schema
-from kpg.errors import ProgramError, UndefinedName
+from kpg.errors import InUse, ProgramError, UndefinedName
 from kpg.query.demand import magic_sets
 from kpg.query.ir.literals import atoms
 from kpg.query.ir.program import Program, Relation, RelationColumn
@@ -90,6 +91,7 @@ class AnswerBuilder:
         self.guard = guard
         self.answers: dict[tuple[str, bool], MaintainedAnswer] = {}  # by rule, and whether it reads shared answers
         self._last_label = 0
+        self._labels: set[str] = set()  # of the dataflows that are being built
 
     def relation(self, name: str) -> Relation:
         """Return the relation of a rule or base relation as clients see it; raise if there is none."""
@@ -125,10 +127,20 @@ class AnswerBuilder:
     def answer(self, name: str, reuse: bool = False) -> MaintainedAnswer:
         """Return the answer that all interests in a rule share, built if necessary."""
         reuse = reuse and bool(self.rules_read(name))
-        answer = self.answers.get((name, reuse))
-        if answer is None or not answer.living:
-            answer = self.answers[name, reuse] = self.build(name, reuse)
+        answer = self._living(name, reuse)
+        if answer is None:
+            built = self.build(name, reuse)
+            answer = self._living(name, reuse)  # of another request, which ran while this one planned or built
+            if answer is not None:
+                built.users += 1
+                built.release()
+                return answer
+            answer = self.answers[name, reuse] = built
         return answer
+
+    def _living(self, name: str, reuse: bool) -> MaintainedAnswer | None:
+        answer = self.answers.get((name, reuse))
+        return answer if answer is not None and answer.living else None
 
     def build(self, name: str, reuse: bool, label: str | None = None, joins: str = "auto") -> MaintainedAnswer:
         """Build a new answer of a rule; with `reuse` it reads shared answers of the rules it depends on."""
@@ -140,18 +152,42 @@ class AnswerBuilder:
         self.limits.check_memory(name)
         cut = self.rules_read(name) if reuse else frozenset()
         shared: dict[str, MaintainedAnswer] = {}
+        texts = dict(self.rules.by_name)
         default_label = f"{'shared answer' if reuse else 'answer'} {name}"
-        if default_label in self.db.outputs:  # a failed one that some interests still hold
-            default_label = self.unique_label(default_label)
         with self.dataflow_builder(shared, joins) as dataflow:
             for read in sorted(cut):
                 answer = shared[read] = self.answer(read, reuse=True)
                 answer.users += 1
                 dataflow.held.append(answer.release)
-            collection = dataflow.collections(self.compiled_program(name, cut))[name]
-            output = dataflow.install(collection, label or default_label)
+            program = self.compiled_program(name, cut)
+            with dataflow.in_turns(program):
+                collection = dataflow.collections(program)[name]
+                with self._using_label(label or default_label) as free:
+                    output = dataflow.install(collection, free)
+            self._require_same_rules(name, program, texts)
             self.flush()
             return MaintainedAnswer(relation, output, dataflow.held)
+
+    @contextmanager
+    def _using_label(self, label: str) -> Iterator[str]:
+        """Return a label that no other dataflow has, and that none gets in this block."""
+        if label in self.db.outputs or label in self._labels:  # a failed one, or one that another request builds
+            label = self.unique_label(label)
+        self._labels.add(label)
+        try:
+            yield label
+        finally:
+            self._labels.discard(label)
+
+    def _require_same_rules(self, name: str, program: Program, texts: Mapping[str, Any]) -> None:
+        """Raise if rules of a program were replaced by another request while it was planned or built."""
+        changed = [
+            relation.name
+            for relation in program.relations
+            if self.rules.by_name.get(relation.name) is not texts.get(relation.name)
+        ]
+        if changed:
+            raise InUse(f"the rules of {changed[0]} have changed while {name} was built", hint="Try again.")
 
     def rules_read(self, name: str) -> frozenset[str]:
         """Return the rules that a rule reads and that do not depend on it in turn."""

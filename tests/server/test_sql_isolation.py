@@ -332,14 +332,19 @@ def test_what_a_definition_reads_may_change_while_it_is_planned(server, tiny_tur
                 number += 1
                 db.execute("CREATE TABLE passing (k bigint)")
                 db.execute(f"INSERT INTO passing VALUES ({number})")
-                db.execute("DROP TABLE passing CASCADE")
+                while True:
+                    try:
+                        db.execute("DROP TABLE passing CASCADE")
+                        break
+                    except psycopg.errors.ObjectInUse:
+                        pass  # a statement reads it now
 
     thread = threading.Thread(target=define)
     thread.start()
     expected = psycopg.errors.UndefinedTable, psycopg.errors.SerializationFailure
     try:
         with connect(server) as db:
-            for number in range(30):
+            for number in range(12):
                 for statement in (
                     f"CREATE MATERIALIZED VIEW late{number} AS SELECT k + 1 AS k FROM passing WHERE k NOT IN (-1, -2)",
                     f"EXPLAIN ANALYZE SELECT k + 1 AS k FROM passing WHERE k NOT IN (-1, {number - 50})",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.functions import col
+from kpg.columns.pause_points import pause
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
 from kpg.query.binary_joins import is_set
@@ -84,6 +85,7 @@ class LoweredProgram:
             planning_context(self.program, self.joins), static=self._static(), ordered=self.db.config.coordinates == 1
         )
         for stratum in self.program.strata:
+            pause()
             self._add(stratum)
 
     def inputs_of_db(self) -> dict[str, Input]:

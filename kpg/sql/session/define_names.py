@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from kpg.columns.building_turns import building_in_turns
 from kpg.columns.expression import ColumnReference
 from kpg.columns.order_key import OrderKey
 from kpg.columns.schema import Schema
@@ -44,6 +45,7 @@ from kpg.sql.session.sql_errors import sql_error
 
 if TYPE_CHECKING:
     from kpg.api.collection import Collection
+    from kpg.api.contracts import Arrangement
     from kpg.sql.catalog.database_catalog import DatabaseCatalog
     from kpg.sql.lower.join_choice import JoinChoice
     from kpg.sql.session.sql_session import SqlSession
@@ -69,14 +71,23 @@ def define(session: SqlSession, statement: DefiningStatement) -> QueryResult:
     replaces = isinstance(statement, CreateView) and statement.or_replace and name in catalog.views
     if not replaces and not has_free_name(catalog, statement):
         return QueryResult(tag)
-    plan = None
+    view = None
     if isinstance(statement, CreateView):
         with planning(catalog):
             plan = plan_view(catalog, statement, replaces)
-    with session.db.uninterrupted():
         require_planned_version(catalog)
-        if replaces or has_free_name(catalog, statement):  # Python and Datalog may have taken it meanwhile
-            write_definition(session, statement, plan, replaces)
+        with building_in_turns():
+            view = build_view(catalog, plan)
+    written = False
+    try:
+        with session.db.uninterrupted():
+            require_planned_version(catalog)
+            if replaces or has_free_name(catalog, statement):  # Python and Datalog may have taken it meanwhile
+                write_definition(session, statement, view, replaces)
+                written = True
+    finally:
+        if view is not None and view.arrangement is not None and not written:
+            view.arrangement.release()
     return QueryResult(tag)
 
 
@@ -93,9 +104,7 @@ def has_free_name(catalog: DatabaseCatalog, statement: DefiningStatement) -> boo
     return not name_is_taken(catalog, name)
 
 
-def write_definition(
-    session: SqlSession, statement: DefiningStatement, plan: PlannedView | None, replaces: bool
-) -> None:
+def write_definition(session: SqlSession, statement: DefiningStatement, view: BuiltView | None, replaces: bool) -> None:
     """Add what a statement defines, and note its text, as one epoch."""
     catalog, name = session.catalog, defined_name(statement)
     before = catalog.store.definitions.get(name), catalog.views.get(name)
@@ -103,10 +112,10 @@ def write_definition(
     def fill() -> None:
         if replaces:
             catalog.store.remove(name)
-        if plan is None:
+        if view is None:
             create(catalog, statement)
         else:
-            add_view(catalog, plan)
+            add_view(catalog, view)
         catalog.store.add(name, statement.span.text())
 
     try:
@@ -186,7 +195,7 @@ def create(catalog: DatabaseCatalog, statement: AnyStatement) -> None:
     if isinstance(statement, CreateTable):
         create_table(catalog, statement)
     elif isinstance(statement, CreateView):
-        add_view(catalog, plan_view(catalog, statement))
+        add_view(catalog, build_view(catalog, plan_view(catalog, statement)))
         return
     elif isinstance(statement, CreateIndex):
         create_index(catalog, statement)
@@ -317,19 +326,33 @@ def plan_view(catalog: DatabaseCatalog, statement: CreateView, replaces: bool = 
     return PlannedView(entry, reads, collection, tuple(joins))
 
 
-def add_view(catalog: DatabaseCatalog, plan: PlannedView) -> None:
-    """Add a view; a materialized one is installed."""
-    entry, name = plan.entry, plan.entry.name
+@dataclass(frozen=True, slots=True)
+class BuiltView:
+    """A planned view, and its rows if it is materialized."""
+
+    plan: PlannedView
+    arrangement: Arrangement | None
+
+
+def build_view(catalog: DatabaseCatalog, plan: PlannedView) -> BuiltView:
+    """Install the rows of a materialized view."""
     if plan.collection is None:
+        return BuiltView(plan, None)
+    columns = tuple(column.name for column in plan.entry.columns)
+    return BuiltView(plan, catalog.db.installer.arrangement(plan.collection.node, plan.entry.name, columns))
+
+
+def add_view(catalog: DatabaseCatalog, view: BuiltView) -> None:
+    """Add a view to the catalog."""
+    plan, entry, name = view.plan, view.plan.entry, view.plan.entry.name
+    if view.arrangement is None:
         catalog.views[name] = (entry, plan.reads)
     else:
-        columns = tuple(column.name for column in entry.columns)
-        arrangement = catalog.db.installer.arrangement(plan.collection.node, name, columns)
-        output = arrangement.output(name)
+        output = view.arrangement.output(name)
         output.order = tuple(
             OrderKey(ColumnReference(key.column), key.descending, nulls_last=not key.nulls_first) for key in entry.order
         )
-        catalog.installed[name] = InstalledView(entry, arrangement, output, plan.reads, plan.joins)
+        catalog.installed[name] = InstalledView(entry, view.arrangement, output, plan.reads, plan.joins)
     catalog.version += 1
 
 

@@ -29,6 +29,7 @@ from kpg.api.embedded_arrangement import EmbeddedArrangement
 from kpg.api.embedded_database import EmbeddedDatabase
 from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.explain_dataflow import count, explain_dataflow, size
+from kpg.columns.building_turns import building_in_turns
 from kpg.errors import NotSupported, UndefinedName
 from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
@@ -110,7 +111,8 @@ def explain_plan(session: SqlSession, query: Query, chosen: set[str]) -> list[st
     with planning(session.catalog):
         collection = lower_query(session.db, query, CatalogSources(session.catalog), choices=joins)
     require_planned_version(session.catalog)
-    output = collection.output(keep=analyze)
+    with building_in_turns():
+        output = collection.output(keep=analyze)
     try:
         rows = output.snapshot().num_rows if analyze else None
         lines = [*join_lines(joins), *describe_dataflow(session.db, output.name, analyze)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kpg.columns.building_turns import building_in_turns
 from kpg.columns.pause_points import aside
 from kpg.columns.schema import Schema
 from kpg.errors import DataError, KpgError, TimeNotReached, TimeTooEarly, TooManyRounds
@@ -94,7 +95,8 @@ def fetch_rows(
     with planning(catalog):
         plan = lower_query(db, named, CatalogSources(catalog, replacing))
     require_planned_version(catalog)
-    output = plan.output()
+    with building_in_turns():
+        output = plan.output()
     try:
         return FetchedRows(output.snapshot(as_of), output.schema)
     except DataError as error:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 import numpy as np
 
 from kpg.api.contracts import Releasable
+from kpg.columns.building_turns import building_in_turns
 from kpg.columns.consolidation import consolidate_all
 from kpg.columns.pause_points import CALLS_PER_PAUSE, pause
 from kpg.columns.selection import keep, take
@@ -210,32 +211,39 @@ def subscribe(session: SqlSession, statement: SubscribeStatement, parameters: Pa
 def open_subscription(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SqlSubscription:
     """Open a subscription, for SUBSCRIBE or a cursor. It sees what is committed, also inside a transaction."""
     session.require_no_pending_rows()
+    require_first_epoch(session)
     catalog = session.catalog
     with planning(catalog):
         query = without_order(bind_query(statement.query, catalog, parameters))
         plan = lower_query(session.db, query, CatalogSources(catalog))
     pairs = zip(query.names, query.relation.columns, strict=True)
     columns = tuple(ResultColumn(name, column.type) for name, column in pairs)
-    with session.db.uninterrupted():
-        require_planned_version(catalog)
-        epochs = subscribed_epochs(session, statement, parameters)
+    require_planned_version(catalog)
+    with building_in_turns():
         output = plan.output(keep=False)
-        try:
+    try:
+        with session.db.uninterrupted():
+            require_planned_version(catalog)
+            epochs = subscribed_epochs(session, statement, parameters)
             require_readable(session, output, epochs.first)
-        except BaseException:
-            output.release()
-            raise
-        subscription = SqlSubscription(output, columns, epochs, relations_read(statement.query))
-        catalog.subscriptions.add(subscription)
+            subscription = SqlSubscription(output, columns, epochs, relations_read(statement.query))
+            catalog.subscriptions.add(subscription)
+    except BaseException:
+        output.release()
+        raise
     return subscription
 
 
-def subscribed_epochs(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SubscribedEpochs:
-    """Return the epochs that SUBSCRIBE names; by default it begins with the last complete one."""
+def require_first_epoch(session: SqlSession) -> None:
+    """Complete the first epoch if there is none."""
     if session.db.config.coordinates != 1:
         raise sql_error(NotSupported, sql_errors.NOT_SUPPORTED, "SUBSCRIBE on a db with several clocks")
     if session.db.sealed is None:
         session.db.advance(wait=not session.db.answers_lag)
+
+
+def subscribed_epochs(session: SqlSession, statement: SubscribeStatement, parameters: Parameters) -> SubscribedEpochs:
+    """Return the epochs that SUBSCRIBE names; by default it begins with the last complete one."""
     first, up_to = session.db.epoch - 1, None
     if statement.as_of is not None:
         first = epoch_of(session, statement.as_of, parameters)
