@@ -24,6 +24,8 @@ from kpg.errors import ProtocolError, Unreachable, WorkerLost
 
 ROWS, PROGRESS, EXCHANGE, FAILURE, VOTE = 1, 2, 3, 4, 5  # kinds of frames
 UNSENT_LIMIT_BYTES = 64 << 20  # to one peer
+FIRST_WAIT_SECONDS = 0.002  # for votes: longer than a peer needs that waits for nothing
+WAIT_SECONDS = 0.1  # between two checks whether the generation has ended
 FLUSH_BYTES = 1 << 14  # fewer rows are sent together with the progress message that counts them
 
 
@@ -147,22 +149,32 @@ class Mesh:
             peer.connection.send(EXCHANGE, frame_codec.encode_updates(part, symbolic, peer.dictionary))
         while not all(peer.exchanged and not peer.connection.unsent for peer in self.peers.values()):
             self.pump()
-            frames.wait(self.connections(), 0.1)
+            frames.wait(self.connections(), WAIT_SECONDS)
             check_abandoned()
         return [parts[self.rank], *[peer.exchanged.popleft() for peer in self.peers.values()]]
 
-    def agree(self, vote: bool, check_abandoned: Callable[[], object]) -> bool:
-        """Return whether all ranks vote yes; all vote at the same point of the same command."""
+    def agree(self, vote: bool, while_waiting: Callable[[], object]) -> bool:
+        """Return whether all ranks vote yes; all vote at the same point of the same command.
+
+        A peer that has not voted after a moment may wait for work of this rank, which `while_waiting` does.
+        """
         for peer in self.peers.values():
             peer.connection.send(VOTE, [struct.pack("<q", vote)], urgent=True)
             self._flush(peer)
         self.pump()
-        while not all(peer.votes and not peer.connection.unsent for peer in self.peers.values()):
-            frames.wait(self.connections(), 0.1)
+        wait_seconds = FIRST_WAIT_SECONDS
+        while not self._have_voted():
+            frames.wait(self.connections(), wait_seconds)
             self.pump()
-            check_abandoned()
+            if not self._have_voted():
+                while_waiting()
+                wait_seconds = WAIT_SECONDS
         votes = [peer.votes.popleft() for peer in self.peers.values()]
         return vote and all(votes)
+
+    def _have_voted(self) -> bool:
+        """Return whether all peers have voted, and have been sent everything."""
+        return all(peer.votes and not peer.connection.unsent for peer in self.peers.values())
 
     def drain(self, timeout_seconds: float) -> bool:
         """Send all that is unsent. Return False if some is left when the time is over."""
@@ -170,7 +182,7 @@ class Mesh:
         while any(peer.connection.unsent for peer in self.peers.values()):
             if time.monotonic() > deadline:
                 return False
-            frames.wait(self.connections(), 0.1)
+            frames.wait(self.connections(), WAIT_SECONDS)
             self.pump()
         return True
 

@@ -72,17 +72,25 @@ class RankDurable(DurableStore):
         self.collect_checkpoint()
         return self._common.written.result()
 
-    def write_with_all(self, db: EmbeddedDatabase, frontier: Frontier, origins: tuple[Origin, ...]) -> bool:
+    def write_with_all(
+        self, db: EmbeddedDatabase, frontier: Frontier, origins: tuple[Origin, ...], work: Callable[[], object]
+    ) -> bool:
         """Write this rank's part of a transaction as all ranks do now, before any of them moves its clock.
 
-        Return False if another rank could not write its part: then this one has removed its own.
+        `work` is called while peers have not written theirs: they may wait for work of this rank. Return False if
+        another rank could not write its part: then this one has removed its own.
         """
+
+        def while_waiting() -> None:
+            self._check_abandoned()
+            work()
+
         try:
             self.write(db, frontier, origins)
         except BaseException:
-            self._mesh.agree(False, self._check_abandoned)
+            self._mesh.agree(False, while_waiting)
             raise
-        if self._mesh.agree(True, self._check_abandoned):
+        if self._mesh.agree(True, while_waiting):
             return True
         self.unwrite(db)
         return False

@@ -93,16 +93,36 @@ class RankGeneration:
 
         For inputs and their indexes, which are complete soon; a query might delay all others.
         """
-        worker, wanted = self.db.worker, self.db.epoch - 1 if epoch is None else epoch
+        wanted = self.db.epoch - 1 if epoch is None else epoch
+
+        def is_complete() -> bool:
+            return dataflow.dropped or self.completion.complete_through(dataflow) >= wanted
 
         def work() -> bool:
-            worker.exchange()
-            worker.run_dataflow(dataflow)
-            worker.exchange()
-            return dataflow.dropped or self.completion.complete_through(dataflow) >= wanted
+            self._work_on([dataflow])
+            if not is_complete():
+                self.work_on_inputs()
+            return is_complete()
 
         if self.completion.lags:
             self._work_until(work)
+
+    def work_on_inputs(self) -> None:
+        """Do the work of all inputs that is ready. A rank that waits for a peer does it: the peer may wait for that.
+
+        The peer may have got rows of an input that this rank has none for, and change them only when the input is
+        complete on all ranks.
+        """
+        inputs = [relation for relation in self.db.inputs.values() if relation.is_arranged]
+        self._work_on([relation.base().dataflow for relation in inputs])
+
+    def _work_on(self, dataflows: list[Dataflow]) -> None:
+        """Do the work of some dataflows that is ready, and exchange their progress with the peers."""
+        worker = self.db.worker
+        worker.exchange()
+        for dataflow in dataflows:
+            worker.run_dataflow(dataflow)
+        worker.exchange()
 
     def _work_until(self, work: Callable[[], bool]) -> None:
         """Call a function until it returns True; wait for something to arrive before each further call."""

@@ -3,6 +3,10 @@
 import os
 import signal
 
+import numpy as np
+import pyarrow as pa
+import pytest
+
 import kpg
 from kpg.server.running_server import Settings, startup_lines
 from tests.server.serving import PATHS, PATIENCE, USER, served
@@ -49,6 +53,22 @@ def test_clients_see_a_pause_when_a_worker_dies(tmp_path):
         assert set(map(tuple, (row.values() for row in db.query("path").to_pylist()))) == closure(edges)
         assert db.sql("SELECT v FROM t").to_pylist() == [{"v": "one"}]
         assert server.hub.engine.run(lambda service: service.db.recoveries).result() == 3
+
+
+@pytest.mark.timeout(120)
+def test_a_worker_without_rows_of_a_transaction_works_for_the_owner_of_the_rows(tmp_path):
+    """The owner of a row changes it when the relation is complete on all workers; the others wait for the owner."""
+    with served(directory=tmp_path / "db", workers=2) as server, kpg.connect(server.url, token=USER) as db:
+        for name in ("left", "right"):
+            db.create_relation(name, {"x": int, "y": int})
+        db.register("most(y, n) :- left(_, y), n = count : {left(_, y)}.")
+        answer = db.interest("most")
+        for batch in range(3):
+            db.insert("left", pa.table({"x": np.arange(20_000) * 3 + batch, "y": np.arange(20_000) % 10}))
+            for number in range(4):
+                db.transact([("left", (-1 - number, batch)), ("right", (number, batch))])
+        assert sum(count for _, count in answer.rows()) == 3 * 20_000 + 3 * 4
+        assert db.query("right").num_rows == 3 * 4
 
 
 def test_the_command_serves_on_several_workers():

@@ -32,7 +32,7 @@ def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> An
         rank.completion.note_sealed(command.sealed)
     if command.log:
         assert isinstance(db.durable, RankDurable)
-        if not db.durable.write_with_all(db, Frontier(command.to), origins):
+        if not db.durable.write_with_all(db, Frontier(command.to), origins, rank.work_on_inputs):
             return Answer(RankReport())  # the coordinator gets the error of the rank that could not write
     for name in command.dirty:  # on all ranks in the same order, whichever of them has rows
         rank.find_input(name).prepare()
