@@ -37,7 +37,8 @@ class ClusterDirectory:
             if not note.exists():
                 if any(file.name.startswith("manifest-") for file in root.iterdir()):
                     raise SchemaMismatch(
-                        f"{self.path} is the directory of a db without workers", hint="Open it without workers=."
+                        f"{self.path} is the directory of a db without workers",
+                        hint="Open it without workers=, or without kpg serve --workers.",
                     )
                 temporary = root / f"{CLUSTER_NOTE}.new"
                 with open(temporary, "w", opener=open_private) as file:
@@ -51,7 +52,7 @@ class ClusterDirectory:
         if written.get("workers") != workers:
             raise SchemaMismatch(
                 f"{self.path} belongs to {written.get('workers')} workers, not {workers}",
-                hint=f"Open it with workers={written.get('workers')}.",
+                hint=f"Open it with workers={written.get('workers')}, or kpg serve --workers {written.get('workers')}.",
             )
 
     def release(self) -> None:

@@ -15,6 +15,7 @@ from kpg.columns.symbols import Symbols
 from kpg.errors import Corrupt, SchemaMismatch, StorageError, Unavailable
 from kpg.storage.checkpoint import write_manifest
 from kpg.storage.file_store import Files
+from kpg.storage.local_files import CLUSTER_NOTE
 from kpg.storage.manifest import Manifest, frontier_from_json, manifest_number
 from kpg.storage.record import decode_note, is_note, upper_of
 from kpg.storage.recovery import LogReplay, Recovered, UnusableManifest, read_manifests
@@ -54,6 +55,12 @@ class Directory:
         names = self.files.names()
         if any(first_frame_of(name) is not None for name in names):
             raise Corrupt(f"{self.files.location} has a log but no manifest", hint="Restore the directory from a copy.")
+        if CLUSTER_NOTE in names:
+            raise SchemaMismatch(
+                f"{self.files.location} is the directory of a db on several workers",
+                detail=f"It has the parts of {sum(name.startswith('rank-') for name in names)} workers.",
+                hint="Open it with as many workers: workers=N, or kpg serve --workers N.",
+            )
         if names:
             raise Unavailable(
                 f"{self.files.location} is not empty, and not a db",

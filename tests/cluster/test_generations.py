@@ -331,6 +331,9 @@ def test_a_directory_belongs_to_its_number_of_workers(tmp_path: Path) -> None:
         db.input("numbers", n=int)
         with pytest.raises(kpg.InUse):
             kpg.open(tmp_path / "db", workers=2)
+    with pytest.raises(kpg.SchemaMismatch, match="on several workers") as refused:
+        kpg.open(tmp_path / "db")
+    assert "2 workers" in (refused.value.detail or "") and "--workers N" in (refused.value.hint or "")
     with pytest.raises(kpg.SchemaMismatch, match="belongs to 2 workers"):
         kpg.open(tmp_path / "db", workers=3)
     with kpg.open(tmp_path / "db", workers=2) as db, pytest.raises(kpg.SchemaMismatch):
