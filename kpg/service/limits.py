@@ -87,7 +87,8 @@ class Limits:
         if self.queries is not None and held >= self.queries:
             raise OverLimit(
                 f"owner {owner!r} holds {held:,} interests, which is the maximum",
-                hint="Uninterest those that are no longer read.",
+                detail=f"The limit queries is {self.queries:,}.",
+                hint="Uninterest those that are no longer read, or raise the limit: kpg serve --max-queries N.",
             )
 
     def check_rows(self, name: str, rows: int) -> None:
@@ -95,8 +96,8 @@ class Limits:
         if self.rows is not None and rows > self.rows:
             raise OverLimit(
                 f"the answer of {name} is over the limit of {self.rows:,} rows",
-                detail=f"It has {rows:,}.",
-                hint="Ask for fewer rows: give arguments, or aggregate.",
+                detail=f"It has {rows:,}. The limit is rows.",
+                hint="Ask for fewer rows: give arguments, or aggregate. Or raise the limit: kpg serve --max-rows N.",
             )
 
     def check_memory(self, name: str) -> None:
@@ -105,5 +106,6 @@ class Limits:
             raise OverLimit(
                 f"cannot build {name}: over the memory limit of {self.memory:,} bytes",
                 detail=f"The process uses {resident_bytes():,} bytes.",
-                hint="End interests that are no longer read, with uninterest, and try again.",
+                hint="End interests that are no longer read, with uninterest, and try again. "
+                "Or raise the limit: kpg serve --max-memory BYTES.",
             )

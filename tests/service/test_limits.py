@@ -30,8 +30,9 @@ def test_the_interests_of_an_owner_are_limited(served):
     service = served(queries=2)
     first = service.interest("tc", owner="a")
     service.interest("less", owner="a")
-    with pytest.raises(OverLimit, match="'a' holds 2"):
+    with pytest.raises(OverLimit, match="'a' holds 2") as refused:
         service.interest("less", owner="a")
+    assert "--max-queries N" in refused.value.hint
     service.interest("less", owner="b")
     service.uninterest(first)
     service.interest("less", owner="a")
@@ -41,9 +42,9 @@ def test_an_answer_that_grows_too_large_fails_only_its_own_interests(served):
     service = served(rows=5)
     large, small = service.interest("tc", owner="a"), service.interest("less", owner="b")
     service.put("edge", [(1, 2), (2, 3), (3, 4)])
-    for interest in (large,):
-        with pytest.raises(OverLimit, match="6"):
-            interest.take()
+    with pytest.raises(OverLimit, match="6") as refused:
+        large.take()
+    assert "--max-rows N" in refused.value.hint
     assert len(small.take()) == 3
     with pytest.raises(OverLimit):
         service.query("tc")
@@ -70,8 +71,9 @@ def test_a_recursion_with_too_many_rounds_fails_alone(served):
 
 def test_memory_is_checked_before_a_dataflow_is_built(served):
     service = served(memory=1)
-    with pytest.raises(OverLimit, match="memory"):
+    with pytest.raises(OverLimit, match="memory") as refused:
         service.interest("tc")
+    assert "--max-memory BYTES" in refused.value.hint
     assert not service.interests and not service.db.outputs
 
 
