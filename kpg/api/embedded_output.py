@@ -330,6 +330,10 @@ class EmbeddedOutput(Output):
         if isinstance(self._dataflow.usage, LimitedUsage):
             self._dataflow.usage.leave_groups()
 
+    @property
+    def circulating(self) -> tuple[int, ...]:
+        return self._dataflow.circulating
+
     def on_failure(self, function: Callable[[], None]) -> None:
         self._dataflow.on_failure = function
 

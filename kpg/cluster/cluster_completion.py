@@ -198,17 +198,24 @@ class ClusterCompletion(Completion[ReportedAnswer]):
         report = self._reports[rank] = reply.value
         self._lag.note(report)
         self._db.pending.admission.note_spare(rank, report.spare_bytes)
+        for name, values in report.circulating.items():
+            if name in self._db.outputs:
+                self._db.outputs[name].note_circulating(values)
         for name, block, failure in zip(report.changed, reply.blocks, report.failures, strict=True):
             if name in self._db.outputs:
                 self._db.outputs[name].take(rank, block, failure)
 
     def notify(self) -> None:
         """Call the listeners of outputs with changes that all ranks have completed, then act on failures and lag."""
-        for output in tuple(self._db.changed):
-            output.notify()
+        self._call_listeners()
         while self._db.failed:  # what replaces an answer may fail as well
             self._db.failed.pop().fail()
+            self._call_listeners()
         self._lag.relieve()
+
+    def _call_listeners(self) -> None:
+        for output in tuple(self._db.changed):
+            output.notify()
 
     def _seal(self, tell: bool) -> None:
         """Advance `sealed`; tell the ranks, if no advance is about to."""

@@ -47,6 +47,7 @@ class ClusterOutput(Output):
     """An answer that the workers maintain."""
 
     db: ClusterDatabase
+    is_remote = True
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class ClusterOutput(Output):
         self._failures: dict[int, KpgError] = {}  # by worker: why the answer has no value since the last report
         self._listeners: list[Callable[[Changes], Any]] = []
         self._on_failure: Callable[[], None] | None = None
+        self._circulating: tuple[int, ...] = ()
         self._limits = limits
         self._rebuilt = False  # whether its dataflow has been replaced, because it lagged too far
         self._released = False
@@ -131,6 +133,14 @@ class ClusterOutput(Output):
             self._failures[rank] = error_of(failure)
         if self._on_failure is not None and self.ended and not had_ended:
             self.db.failed.add(self)
+
+    @property
+    def circulating(self) -> tuple[int, ...]:
+        return self._circulating
+
+    def note_circulating(self, values: tuple[int, ...]) -> None:
+        """Keep the values that circulated on the worker that failed."""
+        self._circulating = values
 
     def take(self, rank: int, part: Updates, failure: FailureSpec | None) -> None:
         """Keep changes that a worker sent until they are read; sum them when they are too many."""

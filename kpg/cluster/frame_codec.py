@@ -287,20 +287,22 @@ def decode_progress(body: Ints) -> ProgressFrame:
 
 
 def encode_failure(frame: FailureFrame) -> bytes:
-    """Return the words of a dataflow and the error that ended it."""
+    """Return the words of a dataflow, the error that ended it, and the values that went round in it."""
     text = dump_json(plain(failure_of(frame.error))).encode()
-    return struct.pack("<2q", frame.dataflow, len(text)) + padded(text)
+    values = struct.pack(f"<{len(frame.circulating)}q", *frame.circulating)
+    return struct.pack("<3q", frame.dataflow, len(text), len(frame.circulating)) + padded(text) + values
 
 
 def decode_failure(body: Ints) -> FailureFrame:
     """Return the dataflow and its error in the words of a frame."""
-    if len(body) < 2 or not 0 <= int(body[1]) <= 8 * (len(body) - 2):
+    if len(body) < 3 or min(body[1], body[2]) < 0 or len(body) != 3 + -(-int(body[1]) // 8) + int(body[2]):
         raise ProtocolError("a frame of failure is cut off")
     try:
-        text = body[2:].tobytes()[: int(body[1])].decode()
+        text = body[3:].tobytes()[: int(body[1])].decode()
     except UnicodeDecodeError as error:
         raise ProtocolError("a failure is not UTF-8", detail=str(error)) from None
-    return FailureFrame(int(body[0]), error_of(build(FailureSpec, read(text, python_only=True), "$")))
+    values = body[len(body) - int(body[2]) :].tolist()
+    return FailureFrame(int(body[0]), error_of(build(FailureSpec, read(text, python_only=True), "$")), tuple(values))
 
 
 def _words(block: Ints) -> memoryview:

@@ -191,6 +191,7 @@ class RankReports:
             progress.reached,
             progress.complete,
             lagging,
+            {name: values for name in changed if (values := self._outputs[name].circulating)},
             spare_bytes,
             {name: (lag.epochs, lag.pinned_bytes) for name, lag in (behind or {}).items()},
         )

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, least
+from kpg.columns.updates import Ints
 from kpg.columns.value_class import value_class
 from kpg.dataflow.channel import BroadcastPact, Channel, ExchangePact, FollowPact, LocalPact, Pact
 from kpg.dataflow.loop_units import in_order, loops_of
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 
 HEAVY_SECONDS = 0.002  # of work without a break, beyond which readers of other dataflows do not wait for a turn
+MAX_CIRCULATING_VALUES = 1_000  # of rows beyond a limit of rounds: more do not tell which arguments to blame
 MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
 
 
@@ -75,6 +79,7 @@ class Dataflow:
         self.building: BuildingTurns | None = None  # lets others run while it is built
         self.notes: list[str] = []  # choices of its rendering, for `explain`
         self.failure: KpgError | None = None
+        self.circulating: tuple[int, ...] = ()  # distinct values of the rows beyond a limit of rounds, if they are few
         self.dropped = False
         self.readers: list[Dataflow] = []  # the dataflows that import from this one
         self.imports: list[Dataflow] = []  # the dataflows that this one imports from
@@ -95,6 +100,11 @@ class Dataflow:
         self.on_failure: Callable[[], None] | None = None  # called by the worker soon after a failure, between steps
         self.usage: DataflowUsage | None = None  # counted if limits hold for this dataflow
         self.is_relation = False  # whether it holds the rows of an input: no limit stops it, since they were accepted
+
+    def note_circulating(self, values: Ints) -> None:
+        """Record the values of rows that go round in a loop beyond its limit: an argument that has no end is there."""
+        distinct = np.unique(values)
+        self.circulating = tuple(distinct.tolist()) if len(distinct) <= MAX_CIRCULATING_VALUES else ()
 
     def add(
         self,

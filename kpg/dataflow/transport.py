@@ -36,6 +36,7 @@ class FailureFrame:
 
     dataflow: int
     error: KpgError
+    circulating: tuple[int, ...] = ()  # see kpg.dataflow.graph.Dataflow.circulating
 
 
 Frame = ProgressFrame | DataFrame | FailureFrame

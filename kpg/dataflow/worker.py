@@ -118,7 +118,7 @@ class Worker:
         """End a dataflow and all dataflows that read from it, on this worker and its peers. Readers get the error."""
         if dataflow.failure is None:
             if self.peers > 1 and not from_peer:
-                self.transport.broadcast(FailureFrame(dataflow.id, error))
+                self.transport.broadcast(FailureFrame(dataflow.id, error, dataflow.circulating))
             dataflow.failure = error.with_traceback(None)  # the frames of a traceback would keep the state alive
             for reader in tuple(dataflow.readers):
                 self.fail(reader, error, from_peer)
@@ -446,6 +446,7 @@ class Worker:
         if isinstance(frame, FailureFrame):
             dataflow = self._find(frame.dataflow, frame)
             if dataflow is not None:
+                dataflow.circulating = frame.circulating
                 self.fail(dataflow, frame.error, from_peer=True)
             return
         for dataflow_id, changes in frame.changes:

@@ -77,6 +77,7 @@ class Feedback(Operator):
                     if self.stops:
                         self._send_before_limit(updates.with_times(later), times)
                         continue
+                    self.dataflow.note_circulating(updates.data)
                     raise self.too_many_rounds()
                 self.send(updates.with_times(later), times)
         return False

@@ -12,7 +12,8 @@ An arrangement from outside may be large when the loop is installed. If only joi
 met it, its rows need not be processed: those that come will search it (`_begin_epoch`).
 
 An epoch of many rows begins on the general path. When its rounds have become small, the unit takes over: it reads the
-rows that wait in the operators of the loop, and runs the rounds that are left (`can_take_over`, `run`).
+rows that wait in the operators of the loop, and runs the rounds that are left (`can_take_over`, `run`). Rows that wait
+to leave the loop stay where they are.
 Cost: about a microsecond for each trace of the loop, ten for each trace that changes, and the kernel's time.
 """
 
@@ -45,7 +46,7 @@ from kpg.kernels.run_rounds import (
 )
 from kpg.operators.arrange import Arrange, Insert
 from kpg.operators.consolidate import Consolidate
-from kpg.operators.iterate import Enter, EnterArranged, Feedback
+from kpg.operators.iterate import Enter, EnterArranged, Feedback, Leave
 from kpg.operators.join import Join
 from kpg.operators.loop_arrays import LoopArrays
 from kpg.operators.loop_table import LoopTable, loop_table
@@ -115,6 +116,7 @@ class SmallLoop(Operator):
         self._table = table
         self._entries = [operator for operator in members if isinstance(operator, (Enter, EnterArranged))]
         self._collecting = [operator for operator in members if isinstance(operator, (Arrange, Consolidate, Reduce))]
+        self._staying = [operator for operator in members if not isinstance(operator, Leave)]
         self._takes_over = False  # whether it is in the middle of `run`
         self._small_rounds = 0  # in a row, of the epoch that the general path runs
         self._patience = MIN_SMALL_ROUNDS  # small rounds before it tries to take over
@@ -237,8 +239,19 @@ class SmallLoop(Operator):
             elif status == loop_rows.PAUSED:
                 pause()
             elif status == loop_rows.TOO_MANY_ROUNDS:
-                raise self._endless(int(arrays.state[loop_rows.ENDLESS])).too_many_rounds()
+                endless = self._endless(int(arrays.state[loop_rows.ENDLESS]))
+                self.dataflow.note_circulating(self._last_rows(arrays, endless.max_rounds))
+                raise endless.too_many_rounds()
         return status == loop_rows.DONE
+
+    def _last_rows(self, arrays: LoopArrays, rounds: int) -> Ints:
+        """Return the values of all rows of the last round that is allowed."""
+        rows = arrays.rows[: arrays.used]
+        last = rows[(rows[:, loop_rows.NODE] != loop_rows.NO_ROW) & (rows[:, loop_rows.ROUND] >= rounds)]
+        lanes = np.maximum(0, self._table.nodes[last[:, loop_rows.NODE], LANES])
+        data = last[:, loop_rows.FIELDS :]
+        values: Ints = data[np.arange(data.shape[1]) < lanes.reshape(-1, 1)]
+        return values
 
     def _endless(self, node: int) -> Feedback:
         """Return the operator that has reached its limit of rounds."""
@@ -293,11 +306,15 @@ class SmallLoop(Operator):
         return self._small_rounds > self._patience
 
     def _count_waiting(self) -> int:
-        """Return the number of rows that the operators of the loop have not processed yet."""
-        queued = sum(
-            rows_of(message.payload) for operator in self.members for queue in operator.queues for message in queue
-        )
-        return queued + sum(rows_waiting(operator) for operator in self._collecting)
+        """Return the number of rows that the loop has not processed yet, but those that leave it; of too many, any."""
+        waiting = sum(rows_waiting(operator) for operator in self._collecting)
+        for operator in self._staying:
+            for queue in operator.queues:
+                for message in queue:
+                    waiting += rows_of(message.payload)
+                    if waiting > MAX_WAITING_ROWS:
+                        return waiting
+        return waiting
 
     def run(self, can_pause: bool = False) -> bool:
         """Run the rounds that are left of an epoch. If they are not small, the operators of the loop go on."""
@@ -313,7 +330,7 @@ class SmallLoop(Operator):
             self._patience = min(2 * self._patience + 1, MAX_SMALL_ROUNDS)
         for operator in self.members:
             if any(operator.queues):
-                if done:
+                if done and not isinstance(operator, Leave):
                     operator.count_queued(-1)
                     operator.queues = [[] for _ in operator.queues]
                 else:
@@ -327,8 +344,8 @@ class SmallLoop(Operator):
 
     def _begin_to_take_over(self) -> Frontier | None:
         """Return the upper that the loop will reach, if it has only rounds of one complete epoch to do; else None."""
-        epochs = {time[0] for operator in self.members for time in operator.held}
-        for operator in self.members:
+        epochs = {time[0] for operator in self._staying for time in operator.held}
+        for operator in self._staying:
             if any(operator.queues) and isinstance(operator, (Join, Reduce, Insert, Enter, EnterArranged)):
                 return None  # they read batches that are in traces already, or rows that have just entered
             if operator.held and not isinstance(operator, (Arrange, Consolidate, Reduce)):
@@ -342,8 +359,8 @@ class SmallLoop(Operator):
         return Frontier.at((end, 0)) if end > epoch else None
 
     def _waiting(self) -> Iterator[WaitingRows]:
-        """Yield the rows that wait in the operators of the loop, or on the way to them."""
-        for operator in self.members:
+        """Yield the rows that wait in the operators of the loop, or on the way to them, but those that leave it."""
+        for operator in self._staying:
             node = self._table.inputs[operator]
             for message in operator.queues[0] if operator.queues else ():
                 for updates in updates_of(message.payload):

@@ -24,11 +24,12 @@ import numpy as np
 
 from kpg.columns.exact_diffs import MAX_MASS, mass, sum_of
 from kpg.columns.selection import take
+from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, spread
 from kpg.errors import DataError, KpgError, UndefinedName
 from kpg.query.ir.program import Relation
 from kpg.service.subscription import Interest
-from kpg.service.tenant_parts import TenantPart, TokenFilter
+from kpg.service.tenant_parts import TenantPart, TokenFilter, can_be_alone, only
 
 if TYPE_CHECKING:
     from kpg.api.changes import Changes
@@ -153,9 +154,11 @@ class TenantDataflow:
     A tenant that joins, leaves or changes its arguments is an update of `parameters`, never a new dataflow. The changes
     of an epoch are sorted by token and cut into one range per tenant. Ranges of tenants that have left are dropped.
 
-    If the dataflow exceeds a limit, it is divided before the failed time is sealed: the tenants whose arguments are
-    new, or else halves, get a dataflow of their own each. Those that exceed the limit again are divided further, until
-    each offender is alone. The others get the changes of the failed time from the new dataflow, and no others.
+    If the dataflow exceeds a limit, it is divided before the failed time is sealed. The suspects get a dataflow of
+    their own each: the tenants with an argument among the values that went round in a loop beyond its limit, or else
+    those whose arguments are new. Without suspects, ranges of tenants do. Parts that exceed the limit again are divided
+    further, until each offender is alone. So suspects only save attempts; they need not be right. The others get the
+    changes of the failed time from the new dataflow, and no others. New tenants never join a part that has failed.
     If an expression fails on a row, the tenants are divided in the same way, when one of them reads: the answers of
     those without such a row keep their value.
     """
@@ -277,14 +280,48 @@ class TenantDataflow:
     def _divide(self, failed: TenantPart) -> None:
         """Divide the tenants of a failed part into several; called before the failed time is sealed."""
         tokens = self._tokens_of(failed)
+        sealed = self.parameters.db.sealed
+        last = -1 if sealed is None else sealed.elements[0][0]
+        start = max(failed.last, last) + 1
         if failed not in self._parts or len(tokens) < 2:
             for token in tokens:
                 self._tenants[token].exceeded_limit = True
+            if failed is self._parts[0] and tokens:
+                self._open_part(failed, tokens[0], start)
             return
-        sealed = self.parameters.db.sealed
-        last = -1 if sealed is None else sealed.elements[0][0]
-        suspects = [token for token in tokens if self._changed.get(token, -1) > last]
-        self._replace(failed, failed.tokens.split(tokens, suspects), max(failed.last, last) + 1)
+        suspects = [] if failed.is_cleared else self._suspects(failed, tokens, last)
+        now = failed.output.is_remote and not self.parameters.db.answers_lag  # an advance waits for all changes
+        self._replace(failed, failed.tokens.split(tokens, suspects), start, now, can_be_alone(suspects, tokens))
+
+    def _suspects(self, failed: TenantPart, tokens: list[int], last: int) -> list[int]:
+        """Return the tenants to blame for a failure: by what circulated in the dataflow, by new arguments, or both."""
+        new = {token for token in tokens if self._changed.get(token, -1) > last}
+        found = self._tokens_with(tokens, failed.output)
+        return sorted(found & new or found or new)
+
+    def _tokens_with(self, tokens: list[int], output: Output) -> set[int]:
+        """Return the tenants with an argument whose values all circulated in a dataflow beyond its limit of rounds."""
+        schema = self.parameters.schema
+        symbolic = any(kind.is_symbolic for kind in schema.lane_types())
+        if not output.circulating or (symbolic and output.is_remote):
+            return set()
+        rows = [(token, *row) for token in tokens for row in self._arguments[token]]
+        lanes = encode(schema, rows, self.parameters.db.symbols)
+        matches = np.isin(lanes[1:], np.array(output.circulating, np.int64)).all(axis=0)
+        return set(lanes[0, matches].tolist())
+
+    def _open_part(self, failed: TenantPart, token: int, start: int) -> None:
+        """Let a new part serve new tenants: the one that did has failed, with a single tenant."""
+        try:
+            part = self._build(failed.tokens.without([token]))
+        except KpgError:  # new tenants get a dataflow of their own each
+            return
+        failed.tokens = only(token)
+        part.begin_at(max(failed.start, start))
+        part.output.take_limits(failed.output)
+        self._parts.insert(0, part)
+        self._start(part)
+        self._count_tenants()
 
     def _error_of(self, token: int) -> Exception | None:
         """Return why a tenant's answer has no value. A part in which a row fails is divided first."""
@@ -307,16 +344,19 @@ class TenantDataflow:
         filters = failing.tokens.split(tokens, [] if failing.is_division else suspects)
         return self._replace(failing, filters, max(failing.last, complete) + 1, complete=not db.answers_lag)
 
-    def _replace(self, failed: TenantPart, filters: list[TokenFilter], start: int, complete: bool = False) -> bool:
+    def _replace(
+        self, failed: TenantPart, filters: list[TokenFilter], start: int, complete: bool = False, cleared: bool = False
+    ) -> bool:
         """Build parts whose changes from a time on follow those of a failed part; return False if that fails.
 
-        If they are to be `complete`, their answers are computed now.
+        If they are to be `complete`, their answers are computed now. If it is `cleared`, the first has no suspects.
         """
         parts: list[TenantPart] = []
         try:
             for chosen in filters:
                 parts.append(self._build(chosen))
-                parts[-1].start, parts[-1].is_division = max(failed.start, start), True
+                parts[-1].begin_at(max(failed.start, start))
+                parts[-1].is_division = True
                 parts[-1].output.take_limits(failed.output)
             if complete:
                 self.parameters.db.settle()  # before they are followed: workers then report rows that fail
@@ -324,6 +364,7 @@ class TenantDataflow:
             for part in parts:
                 part.release()
             return False
+        parts[0].is_cleared = cleared
         at = self._parts.index(failed)
         self._parts[at : at + 1] = parts
         for part in parts:

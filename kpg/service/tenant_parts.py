@@ -10,7 +10,7 @@ changes from `start` on continue those of the part before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from kpg.api.collection import Collection
     from kpg.api.contracts import Output
 
-MAX_SUSPECTS: Final = 8  # tenants that get a dataflow of their own at once; more of them are split in halves
+MAX_SUSPECTS: Final = 8  # tenants that get a dataflow of their own at once
+MAX_RANGES: Final = 8  # that tenants are divided into, if there are no suspects or too many
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,30 @@ class TokenFilter:
         return arguments
 
     def split(self, tokens: list[int], suspects: list[int]) -> list[TokenFilter]:
-        """Return filters that divide the tokens: few suspects alone, or else in halves. New tokens pass the first."""
-        if 0 < len(suspects) <= MAX_SUSPECTS and len(suspects) < len(tokens):
-            rest = replace(self, excluded=self.excluded | set(suspects))
-            return [rest, *(TokenFilter(token, token + 1) for token in suspects)]
-        middle = sorted(tokens)[len(tokens) // 2]
-        return [replace(self, low=middle), replace(self, high=middle)]
+        """Return filters that divide the tokens: few suspects alone, or else in ranges. New tokens pass the first."""
+        if can_be_alone(suspects, tokens):
+            return [self.without(suspects), *map(only, suspects)]
+        ordered, ranges = sorted(tokens), min(MAX_RANGES, len(tokens))
+        bounds = [ordered[len(ordered) * number // ranges] for number in range(1, ranges)]
+        filters = [
+            replace(self, low=low, high=high)
+            for low, high in zip([self.low, *bounds], [*bounds, self.high], strict=True)
+        ]
+        return filters[::-1]
+
+    def without(self, tokens: Iterable[int]) -> TokenFilter:
+        """Return the filter of all tokens that pass, except some."""
+        return replace(self, excluded=self.excluded.union(tokens))
+
+
+def only(token: int) -> TokenFilter:
+    """Return the filter of one token."""
+    return TokenFilter(token, token + 1)
+
+
+def can_be_alone(suspects: list[int], tokens: list[int]) -> bool:
+    """Return whether there are few enough suspects for a dataflow each, and others beside them."""
+    return 0 < len(suspects) <= MAX_SUSPECTS and len(suspects) < len(tokens)
 
 
 @dataclass(slots=True)
@@ -70,12 +89,17 @@ class TenantPart:
     start: int = 0  # changes at earlier times were delivered by another part
     last: int = -1  # the latest time of a change that was delivered
     is_division: bool = False  # whether it serves some tenants of a part that has failed
+    is_cleared: bool = False  # whether the suspects of a part that has failed are in other parts
     _stop: list[Callable[[], None]] = field(default_factory=list)
+
+    def begin_at(self, start: int) -> None:
+        """Let changes count from a time on; call this before any work is done."""
+        self.start = start
+        if start > 0:
+            self.output.keep_times_apart()
 
     def listen(self, route: Callable[[Updates], Any]) -> None:
         """Pass the changes from `start` on to a function."""
-        if self.start > 0:
-            self.output.keep_times_apart()
         self._stop.append(self.output.on_change(lambda changes: self._pass(changes.updates, route)))
 
     def _pass(self, updates: Updates, route: Callable[[Updates], Any]) -> None:

@@ -15,7 +15,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Updates, constant
 from kpg.dataflow.operator import Message
 from kpg.dataflow.transport import FailureFrame, ProgressFrame
-from kpg.errors import ParseError, ProtocolError
+from kpg.errors import ParseError, ProtocolError, TooManyRounds
 from kpg.testing.strategies import times
 
 texts = st.none() | st.text(max_size=5) | st.binary(max_size=5)
@@ -81,7 +81,7 @@ def frames() -> dict[str, np.ndarray]:
     data = np.array([[1, 2], symbols.intern(["a text of several words", b"bytes"]).tolist()], np.int64)
     updates = Updates(data, np.array([[3, 4], [1, 1]], np.int64), np.array([[1, 2**70]], object))
     block = request_frames.RowBlock(updates, (1,))
-    failure = frame_codec.encode_failure(FailureFrame(3, ParseError("no rule", detail="here", hint="there")))
+    failure = frame_codec.encode_failure(FailureFrame(3, ParseError("no rule", detail="here", hint="there"), (-7, 9)))
     progress = ProgressFrame(((4, [(0, 1, (5, 6), -1), (1, 2, (7, 8), 1)]), (9, [(0, 0, (5,), 1)])))
     rows = frame_codec.encode_rows(
         7, 2, Message(((3, 1), (4, 1)), updates), (1,), frame_codec.SymbolDictionary(symbols)
@@ -159,3 +159,12 @@ def test_a_progress_frame_that_would_never_end_is_refused() -> None:
     """A time of −3 coordinates would have the decoder read the same words again and again."""
     with pytest.raises(ProtocolError):
         frame_codec.decode_progress(np.array([4, 2**40, 1, 1, -3], np.int64))
+
+
+@pytest.mark.parametrize("what", ["x", "eight ch", "nine char"])
+@pytest.mark.parametrize("values", [(), (0,), (-(2**63), 5, 2**63 - 1)])
+def test_a_failure_arrives_with_its_error_and_the_values_that_circulated(what: str, values: tuple[int, ...]) -> None:
+    sent = FailureFrame(12, TooManyRounds(what, hint="there"), values)
+    received = frame_codec.decode_failure(joined([frame_codec.encode_failure(sent)]))
+    assert (received.dataflow, received.circulating) == (12, values)
+    assert isinstance(received.error, TooManyRounds) and received.error.what == what

@@ -364,6 +364,21 @@ def test_the_kernel_takes_over_when_rounds_have_become_small():
         assert db.worker.steps < 500  # not one for each operator and round
 
 
+def test_the_kernel_takes_over_while_many_rows_wait_to_leave_the_loop():
+    """Those of earlier epochs too, which a query that begins late has beside those of the present one."""
+    with kpg.open() as db:
+        edges, roots = db.input("edges", k=int, v=int), db.input("roots", k=int, w=int)
+        edges.insert({"k": list(range(5_000)), "v": list(range(1, 5_001))})
+        roots.insert({"k": list(range(10_000, 13_000)), "w": [0] * 3_000})
+        db.advance()
+        roots.insert([(0, 0)])
+        answer = reached(edges, roots).output("answer")
+        db.advance()
+        (unit,) = units_of(db)
+        assert unit.runs >= 1 and len(answer.rows()) == 8_001
+        assert db.worker.steps < 500  # not one for each operator and round
+
+
 def test_a_loop_that_grows_large_is_left_to_the_general_path():
     with kpg.open() as db:
         edges, roots = db.input("edges", k=int, v=int), db.input("roots", k=int, w=int)
@@ -412,6 +427,7 @@ def test_a_loop_without_end_reaches_its_limit_of_rounds():
         with pytest.raises(TooManyRounds, match="within 500 rounds"):
             answer.rows()
         assert unit.dataflow.dropped and db.worker.steps < steps + 50  # the kernel has found it
+        assert 500 in unit.dataflow.circulating
 
 
 def test_explain_says_why_a_loop_has_no_kernel():

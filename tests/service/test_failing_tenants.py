@@ -14,6 +14,7 @@ from kpg.errors import DataError, KpgError, OverLimit, TooManyRounds
 from kpg.service import Change, Interest, Limits, Service
 from kpg.service.dataflows import MAX_PARTS
 from kpg.service.limits import QueryLimits
+from kpg.service.tenant_parts import TenantPart, TokenFilter
 from tests.service.conftest import ServiceOn
 
 # The recursion ends for every x without a row in `wild`.
@@ -150,6 +151,102 @@ def test_all_tenants_diverge_at_once_and_each_gets_its_own_error() -> None:
             service.uninterest(interest)
         assert len(db.worker.dataflows) < dataflows
         assert not [name for name in db.inputs if name.startswith("parameters")]
+
+
+def parts_of(service: Service) -> list[TenantPart]:
+    (shared,) = service.tenants.dataflows.values()
+    return shared._parts
+
+
+@pytest.mark.parametrize(("workers", "tenants"), [(1, 300), (2, 20), (3, 20)])
+def test_an_old_tenant_that_diverges_is_found_by_the_rows_that_circulate(
+    service_on: ServiceOn, workers: int, tenants: int
+) -> None:
+    """Of many tenants without new arguments one is divided at the first attempt, and the others have their change."""
+    with service_on(workers, limits=Limits(rounds=50)) as service:
+        service.create_relation("edge", {"x": int, "y": int})
+        service.create_relation("wild", {"x": int})
+        service.register(RULES)
+        service.put("edge", [(1_000 + x, 0) for x in range(tenants)])
+        interests = [service.interest("up", arguments={"x": 1_000 + x}) for x in range(tenants)]
+        assert all(len(interest.take()) == 1 for interest in interests)
+        service.transact([Change("wild", (1_007,)), Change("edge", (1_003, 1))])
+        for x, interest in enumerate(interests):
+            if x == 7:
+                with pytest.raises(TooManyRounds):
+                    interest.take()
+            else:  # at once, without a later advance
+                assert [row for row, _, _ in interest.take()] == [(1_003, 1)] * (x == 3)
+        assert len(parts_of(service)) == 2
+        service.put("edge", [(1_000 + x, 2) for x in range(tenants)])
+        assert all(len(interest.take()) == 1 for x, interest in enumerate(interests) if x != 7)
+
+
+def test_suspects_that_are_innocent_cost_attempts_and_no_rows() -> None:
+    """The circulating values are arguments of others: the parts without them are divided in ranges."""
+    with kpg.open() as db:
+        service = Service(db, limits=Limits(rounds=40))
+        service.create_relation("edge", {"x": int, "y": int})
+        service.create_relation("wild", {"x": int})
+        service.register(RULES)
+        service.put("edge", [(x, 0) for x in range(60)])
+        interests = [service.interest("up", arguments={"x": x}) for x in range(60)]
+        for interest in interests:
+            interest.take()
+        service.transact([Change("wild", (x,)) for x in range(45, 57)] + [Change("edge", (2, 9))])
+        for x, interest in enumerate(interests):
+            if 45 <= x < 57:
+                with pytest.raises(TooManyRounds):
+                    interest.take()
+            else:
+                assert len(interest.take()) == (x == 2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_texts_as_arguments_are_divided_too(service_on: ServiceOn, workers: int) -> None:
+    """Workers have symbols of their own, so there the circulating values say nothing about texts."""
+    with service_on(workers, limits=Limits(rounds=20)) as service:
+        service.create_relation("edge", {"x": str, "y": int})
+        service.create_relation("wild", {"x": str})
+        service.register(RULES)
+        names = [f"tenant {number}" for number in range(12)]
+        service.put("edge", [(name, 0) for name in names])
+        interests = [service.interest("up", arguments={"x": name}) for name in names]
+        assert all(len(interest.take()) == 1 for interest in interests)
+        service.transact([Change("wild", (names[5],)), Change("edge", (names[3], 1))])
+        for name, interest in zip(names, interests, strict=True):
+            if name == names[5]:
+                with pytest.raises(TooManyRounds):
+                    interest.take()
+            else:
+                assert len(interest.take()) == (name == names[3])
+        if workers == 1:
+            assert len(parts_of(service)) == 2
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_new_tenants_share_one_dataflow_after_the_newest_tenant_has_diverged(
+    service_on: ServiceOn, workers: int
+) -> None:
+    """A part that has failed gets no new tenants, also if it was the one for new tenants."""
+    with service_on(workers, limits=Limits(rounds=20)) as service:
+        service.create_relation("edge", {"x": int, "y": int})
+        service.create_relation("wild", {"x": int})
+        service.register(RULES)
+        service.put("edge", [(x, 0) for x in range(9)])
+        service.put("wild", [(8,)])
+        offender = service.interest("up", arguments={"x": 8})
+        with pytest.raises(TooManyRounds):
+            offender.take()
+        others = [service.interest("up", arguments={"x": x}) for x in range(4)]
+        assert all(len(interest.take()) == 1 for interest in others)
+        assert len({interest.dataflow for interest in others}) == 1
+        with pytest.raises(TooManyRounds):
+            offender.take()
+        service.put("edge", [(x, 1) for x in range(9)])
+        assert all(len(interest.take()) == 1 for interest in others)
+        service.uninterest(offender)
+        assert len(parts_of(service)) == 1
 
 
 QUOTIENTS = "quotient(x, z) :- edge(x, y), z = 12 / y."
@@ -321,3 +418,22 @@ def test_arguments_that_another_session_closes_are_answered_or_fail(workers: int
         assert [row for row, _, _ in other.take()] == [(3, 0)]
         service.uninterest(offender)
         service.close()
+
+
+@given(
+    tokens=st.lists(st.integers(0, 200), min_size=2, max_size=40, unique=True),
+    data=st.data(),
+)
+def test_a_split_gives_each_token_to_one_part_and_new_tokens_to_the_first(
+    tokens: list[int], data: st.DataObject
+) -> None:
+    suspects = data.draw(st.lists(st.sampled_from(tokens), unique=True, max_size=12))
+    filters = TokenFilter().split(tokens, suspects)
+    for token in tokens:
+        assert sum(one.matches(token) for one in filters) == 1
+    assert [one.matches(max(tokens) + 1) for one in filters] == [True] + [False] * (len(filters) - 1)
+    assert all(any(one.matches(token) for token in tokens) for one in filters)
+    again = filters[0].split([token for token in tokens if filters[0].matches(token)] + [500, 501], [])
+    assert sum(one.matches(500) for one in again) == 1 and not any(
+        one.matches(token) for one in again for token in tokens if not filters[0].matches(token)
+    )

@@ -36,6 +36,7 @@ class Output(Uncopyable, Releasable):
     schema: Schema
     reads: frozenset[str]  # the names of the inputs that the answer depends on
     is_named: bool = True
+    is_remote: bool = False  # whether other processes compute it, with symbols of their own for texts
     order: tuple[OrderKey, ...] = ()  # of reads that do not sort themselves; none for most answers
 
     @abstractmethod
@@ -171,6 +172,11 @@ class Output(Uncopyable, Releasable):
 
     def on_failure(self, function: Callable[[], None]) -> None:
         """Call a function soon after the answer has failed, before the failed time is sealed."""
+
+    @property
+    def circulating(self) -> tuple[int, ...]:
+        """The encoded values of the rows that went round beyond a limit of rounds, if it failed for them; or none."""
+        return ()
 
     def failure(self) -> str | None:
         """Return, in short, the reason why the answer has no value now."""

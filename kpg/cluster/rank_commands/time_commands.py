@@ -26,6 +26,7 @@ class RankReport:
     reached: int = -1  # the last epoch that all ranks have closed, as far as this one knows
     complete: int = -1  # the last epoch that all dataflows have completed
     lagging: dict[str, int] = field(default_factory=dict)  # by answer: the last completed epoch, if before `reached`
+    circulating: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by output that has failed: its values
     spare_bytes: int | None = None  # of memory before the limit, in the result of an advance; None without a limit
     behind: dict[str, tuple[int, int]] = field(default_factory=dict)  # by output beyond a limit: epochs, pinned bytes
 
