@@ -12,14 +12,23 @@ from kpg.bench.workers.paper_scaling import (
     paper_gains,
     paper_inflations,
 )
-from kpg.bench.workers.scaling_model import WORKERS, Costs, Machine, TaskCounts, fit, read_counts, without_most
+from kpg.bench.workers.scaling_model import (
+    SMALL_BATCHES,
+    WORKERS,
+    Costs,
+    Machine,
+    TaskCounts,
+    fit,
+    read_counts,
+    without_most,
+)
 from kpg.bench.workers.scaling_page import BLOCKS, text_of, write_page
 from kpg.cli import main
 from kpg.errors import InputError
 
-ROUND, WORKER = 3e-4, 4e-3
+ROUND, MESSAGE = 3e-4, 4e-5
 ROWS = {"load": 8e-9, "loop": 3e-8, "small": 5e-9, "task": 8e-9}
-COSTS = Costs(ROWS, ROUND, WORKER)
+COSTS = Costs(ROWS, ROUND, MESSAGE)
 
 
 def counted(name, cpu, exchanged, rounds, workers=(1, 2, 4, 8), exponent=0.0, alone=None, grows=False):
@@ -31,7 +40,7 @@ def counted(name, cpu, exchanged, rounds, workers=(1, 2, 4, 8), exponent=0.0, al
         sent = exchanged * n**exponent * (1 - 1 / n) * times
         row = {"rows_sent": sent, "messages": rounds * n * (n - 1), "epochs": 5, "growth": times}
         row |= {"bytes_per_row": 8.0, "bytes_sent": 8 * sent, "rounds": rounds if n > 1 else 0}
-        row["cpu_s"] = cpu * times + row_cost * sent + ROUND * n * row["rounds"] + WORKER * (n - 1)
+        row["cpu_s"] = cpu * times + row_cost * sent + ROUND * n * row["rounds"] + MESSAGE * row["messages"]
         row["busiest_cpu_s"] = row["cpu_s"] / n
         row["inflation"] = row["cpu_s"] / times / cpu
         task.counted[n] = row
@@ -50,7 +59,7 @@ def test_the_fit_finds_the_costs_of_exact_counts():
         counted("growing", 0.1, 1e6, 7, grows=True),
     ]
     costs = fit(tasks)
-    assert (costs.round, costs.worker) == pytest.approx((ROUND, WORKER), rel=1e-4)
+    assert (costs.round, costs.message) == pytest.approx((ROUND, MESSAGE), rel=1e-4)
     assert costs.rows["loop"] == pytest.approx(ROWS["loop"], rel=1e-4)
     assert tasks[1].exponent == pytest.approx(0.5) and tasks[0].exponent == 0
     for task, fewer in zip(tasks, without_most(tasks), strict=True):
@@ -60,6 +69,17 @@ def test_the_fit_finds_the_costs_of_exact_counts():
         assert fewer.bytes(8) == pytest.approx(task.counted[8]["bytes_sent"])
         assert fewer.messages(8) == pytest.approx(task.counted[8]["messages"])
     assert tasks[1].cpu_seconds(1, costs) == 2.0, "one worker has the plan of one"
+
+
+def test_small_batches_tell_what_rounds_and_messages_cost():
+    """Rows of other tasks that cost more on more workers do not change it."""
+    task = counted("load", 1.0, 1e6, 40)
+    for n, row in task.counted.items():
+        row["cpu_s"] += 0.01 * n**2
+    small = counted(SMALL_BATCHES, 0.1, 0, 400)
+    costs = fit([task, small])
+    assert (costs.round, costs.message) == pytest.approx((ROUND, MESSAGE), rel=1e-4)
+    assert costs.rows["load"] > ROWS["load"] and costs.rows[SMALL_BATCHES] == 0
 
 
 def test_rows_that_grow_faster_than_workers_stay_as_they_are():
@@ -74,7 +94,7 @@ def test_workers_gain_less_where_rounds_bound_a_task():
     assert 1.5 < gains[0] < 2 and gains == sorted(gains)
     bounded = [loop.gains(COSTS, Machine(), growth, (64,))[0] for growth in (1, 100)]
     assert bounded[0] < 8 < bounded[1]  # a larger graph has as many rounds
-    assert loop.bound(64, COSTS, Machine()) == "rounds" and loop.bound_from(COSTS, Machine()) in WORKERS
+    assert loop.bound(64, COSTS, Machine()) == "messages" and loop.bound_from(COSTS, Machine()) in WORKERS
     faster = Machine(core_speed=2.0, bytes_per_second=1e12, latency_seconds=0.0)
     assert load.seconds(8, COSTS, faster) == pytest.approx(load.cpu_seconds(8, COSTS) / 16, rel=1e-2)
     assert load.bound(64, COSTS, Machine(bytes_per_second=1e6)) == "network"
@@ -106,7 +126,7 @@ def test_no_cost_is_negative():
     for row in task.counted.values():
         row["cpu_s"] = 1.0 - 0.001 * row["rounds"]
     costs = fit([task])
-    assert min(costs.rows["load"], costs.round, costs.worker) >= 0
+    assert min(costs.rows["load"], costs.round, costs.message) >= 0
 
 
 def save_counts(directory, id, tasks, scale=1.0):
@@ -139,7 +159,11 @@ def test_the_command_reads_the_counts_of_a_directory(tmp_path, capsys):
     assert main(["bench", "scaling", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert all(f"## {name}" in said for name in BLOCKS) and (tmp_path / "scaling.png").exists()
-    assert "| reach at scale 4, model |" in said and "| — K-Pg, livejournal | 1.0 | 2.0 | 3.7 |" in said
+    assert (
+        "| reach, model |" in said
+        and "| reach at scale 4 | 8.000 | 4.000 |" in said
+        and "| — K-Pg, livejournal | 1.0 | 2.0 | 3.7 |" in said
+    )
     assert main(["bench", "scaling", "--out", str(tmp_path), "--gigabits", "0.01", "--latency-us", "900"]) == 0
     slower = capsys.readouterr().out
     assert said.count("| network |") == 1 and slower.count("| network |") > 6  # the head of a column, and bounds

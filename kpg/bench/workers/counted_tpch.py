@@ -1,7 +1,7 @@
 """The queries of TPC-H that `kpg bench X5 --count` counts: X5's stream in batches of 100,000 rows.
 
 Each worker inserts its share of each batch, so the encoding of rows from Arrow is a part of the work and is divided as
-well. The scale factor is a fifth of that of X5, so that a machine with two cores counts all queries on 1 to 8 workers
+well. The scale factor is a tenth of that of X5, so that a machine with two cores counts all queries on 1 to 8 workers
 in minutes; the batches are the same. The answer must be DuckDB's.
 """
 
@@ -30,7 +30,7 @@ from kpg.bench.workers.work_counting import WorkCounter
 from kpg.plan.plan_values import name_of_function
 from kpg.sql.tpch.tpch_queries import columns_read
 
-COUNTED_SCALE = 0.2  # scale factor at scale 1
+COUNTED_SCALE = 0.1  # scale factor at scale 1
 REPEATS = 2
 
 _batches: dict[tuple[int, float, int], tuple[TpchStream, list[Batch]]] = {}  # of the query that is counted

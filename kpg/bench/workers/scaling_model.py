@@ -1,13 +1,13 @@
 """A model of 1 to 64 workers, fitted to counted work and compared with it.
 
-    CPU(N)      =  base  +  row · sent(N)  +  round · N · rounds  +  worker · (N − 1)      for N > 1
+    CPU(N)      =  base  +  row · sent(N)  +  round · N · rounds  +  message · messages(N)      for N > 1
     sent(N)     =  exchanged(N) · (1 − 1/N)                a row that leaves goes to one of N − 1 peers
     messages(N) =  pairs · N (N − 1)                       rows and progress, to each peer in each round
     busiest(N)  =  CPU(N) · (alone  +  (1 − alone) / N)    `alone`: the share that one worker does for all
     elapsed(N)  =  busiest(N) / core speed  +  rounds · latency  +  bytes(N) / (N · bandwidth)
 
 The base is the CPU time of one worker with the plan of several (`kpg bench --count`). The costs of a round and of a
-worker are the same for all tasks, that of a row is the task's own; a fit of least squares finds them. The exchanged
+message are the same for all tasks, that of a row is the task's own; fits of least squares find them. The exchanged
 rows grow with a power of N where counts say so: on more workers, fewer rows are reduced before they leave. If they grow
 faster than N, a task has changed its method, and they stay as the last count has them. Other figures of a task are its
 counts at the largest number of workers. A task that grows with its workers (X13) has N times the base and the rows.
@@ -34,6 +34,7 @@ WORKERS = (1, 2, 4, 8, 16, 32, 64)
 COUNTS = "*-counts-scale-*.json"
 CASE = re.compile(r"^([^:]*), (\d+) workers?$")
 BASE = re.compile(rf"^([^:]*), 1 worker: {PLAN_OF_SEVERAL}$")
+SMALL_BATCHES = "X12, 1 ms of load"
 MIN_EXPONENT = 0.1  # less is noise: the rows do not depend on the number of workers
 
 
@@ -48,11 +49,11 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """CPU seconds for a row that is sent, by task; for a round on one worker; and for each worker after the first."""
+    """CPU seconds for a row that is sent, by task; for a round on one worker; and for a message."""
 
     rows: dict[str, float]
     round: float
-    worker: float
+    message: float
 
 
 @dataclass(slots=True)
@@ -121,7 +122,7 @@ class TaskCounts:
         """Return the CPU seconds of all workers for `growth` times the rows; rounds stay as many."""
         if workers == 1:
             return growth * float(self.counted[1]["cpu_s"])
-        more = costs.round * workers * self.rounds + costs.worker * (workers - 1)
+        more = costs.round * workers * self.rounds + costs.message * self.messages(workers)
         own = self.base_seconds * self.times(workers)
         return growth * (own + costs.rows[self.name] * self.sent(workers)) + more
 
@@ -152,13 +153,13 @@ class TaskCounts:
         return [self.times(n) * alone / self.seconds(n, costs, machine, growth) for n in workers]
 
     def shares(self, workers: int, costs: Costs, machine: Machine, growth: float = 1.0) -> dict[str, float]:
-        """Return the shares of elapsed time: its own work, rows that are sent, rounds, and the network."""
+        """Return the shares of elapsed time: its own work, rows that are sent, rounds and messages, and the network."""
         total, speed = self.seconds(workers, costs, machine, growth), machine.core_speed / self.busiest_share(workers)
         several = workers > 1
         own = growth * (self.base_seconds * self.times(workers) if several else float(self.counted[1]["cpu_s"])) / speed
         rows = growth * costs.rows[self.name] * self.sent(workers) / speed if several else 0.0
         rounds = self.cpu_seconds(workers, costs, growth) / speed - own - rows
-        parts = {"own work": own, "sent rows": rows, "rounds": rounds, "network": total - own - rows - rounds}
+        parts = {"own work": own, "sent rows": rows, "messages": rounds, "network": total - own - rows - rounds}
         return {part: seconds / total for part, seconds in parts.items()}
 
     def bound(self, workers: int, costs: Costs, machine: Machine, growth: float = 1.0) -> str:
@@ -196,33 +197,52 @@ def read_counts(directory: Path) -> list[TaskCounts]:
 
 
 def fit(tasks: Sequence[TaskCounts]) -> Costs:
-    """Return the costs that explain the counted CPU seconds of all tasks best; none is negative.
+    """Return the costs that explain the counted CPU seconds best, relative to these; none is negative.
 
-    A cost that the fit would make negative is left out, and the others are fitted again.
+    The additional work of small batches is that of rounds and messages alone, so their counts tell what these cost. If
+    small batches were not counted, one fit of all tasks finds all costs.
     """
-    equations, more = [], []
-    for number, task in enumerate(tasks):
-        for workers, row in task.counted.items():
-            if workers > 1:
-                own = task.base_seconds * task.times(workers)  # so that the error of each task is relative to its size
-                equation = [0.0] * (len(tasks) + 2)
-                equation[number] = row["rows_sent"] / own
-                equation[-2:] = [workers * row["rounds"] / own, (workers - 1) / own]
-                equations.append(equation)
-                more.append(float(row["cpu_s"]) / own - 1)
-    matrix = np.array(equations)
-    kept = [column for column in range(len(tasks) + 2) if matrix[:, column].any()]
-    found: list[float] = []
+    small = [task for task in tasks if task.name == SMALL_BATCHES]
+    shared = [0.0, 0.0]
+    if any(len(task.counted) > 2 for task in small):
+        terms = [equation[1:] for task in small for equation in equations(task)]
+        shared = fit_columns([[0.0, *parts] for *parts, _ in terms], [more for *_, more in terms])[1:]
+    else:
+        every = [(number, equation) for number, task in enumerate(tasks) for equation in equations(task)]
+        columns = [[rows * (n == number) for n in range(len(tasks))] + parts for number, (rows, *parts, _) in every]
+        shared = fit_columns(columns, [equation[-1] for _, equation in every])[-2:]
+    by_task = {}
+    for task in tasks:
+        terms = equations(task)
+        rest = [more - shared[0] * rounds - shared[1] * messages for _, rounds, messages, more in terms]
+        by_task[task.name] = fit_columns([[rows] for rows, *_ in terms], rest)[0]
+    return Costs(by_task, *shared)
+
+
+def equations(task: TaskCounts) -> list[list[float]]:
+    """Return, for each number of workers, the rows, rounds and messages, and the work beside the base: all by CPU."""
+    found = []
+    for workers, row in task.counted.items():
+        if workers > 1:
+            counted = float(row["cpu_s"])
+            work = [row["rows_sent"], workers * row["rounds"], row["messages"]]
+            more = counted - task.base_seconds * task.times(workers)
+            found.append([float(part) / counted for part in (*work, more)])
+    return found
+
+
+def fit_columns(columns: list[list[float]], more: list[float]) -> list[float]:
+    """Return the factors of columns whose sum is nearest to `more`. One that would be negative is left out: 0."""
+    matrix, factors = np.array(columns), [0.0] * len(columns[0])
+    kept = [column for column in range(len(factors)) if matrix[:, column].any()]
     while kept:
         found = np.linalg.lstsq(matrix[:, kept], np.array(more), rcond=None)[0].tolist()
         if min(found) >= 0:
+            for column, factor in zip(kept, found, strict=True):
+                factors[column] = factor
             break
         del kept[found.index(min(found))]
-        found = []
-    costs = [0.0] * (len(tasks) + 2)
-    for column, cost in zip(kept, found, strict=True):
-        costs[column] = cost
-    return Costs({task.name: costs[number] for number, task in enumerate(tasks)}, costs[-2], costs[-1])
+    return factors
 
 
 def without_most(tasks: Iterable[TaskCounts]) -> list[TaskCounts]:

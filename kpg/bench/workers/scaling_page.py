@@ -4,8 +4,8 @@
     write_page(page, directory, machine)     replace the tables between the marks of a page
     draw(directory, machine)                 scaling.png: the gains of the model beside those of the papers
 
-Gains are those of the papers' sizes where these are known: X22 at scale 10 is livejournal. Tasks that were counted at
-several scales are predicted from the largest.
+Gains are also those of the papers' sizes where these are known: X22 at scale 10 is livejournal. The model is made of
+the tasks at scale 1, if these were counted. Other scales have their rows in the table of work inflation.
 """
 
 from __future__ import annotations
@@ -40,19 +40,15 @@ class Prediction:
     """The model of all counted tasks, on one machine."""
 
     def __init__(self, directory: Path, machine: Machine) -> None:
-        self.tasks = read_counts(directory)
+        self.counted = read_counts(directory)
+        full = [task for task in self.counted if task.scale == 1]
+        self.tasks = full or self.counted  # of which the model is made
         self.machine = machine
         self.costs: Costs = fit(self.tasks)
 
     def of(self, *experiments: str) -> list[TaskCounts]:
         """Return the tasks of some experiments, in the order of their counts."""
         return [task for task in self.tasks if task.experiment in experiments]
-
-    def graphs(self) -> list[TaskCounts]:
-        """Return the tasks of X22 at the largest scale that was counted."""
-        tasks = self.of("X22")
-        most = max((task.scale for task in tasks), default=0.0)
-        return [task for task in tasks if task.scale == most]
 
     def growth(self, task: TaskCounts) -> float:
         """Return how many times the counted rows the papers' size is: livejournal for X22, else as counted."""
@@ -117,7 +113,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 def inflation_lines(prediction: Prediction) -> list[str]:
     """Return work inflation as counted, and how many figures meet their bar."""
     rows, met, judged = [], 0, 0
-    for task in prediction.of("E1", "E8", "X22", "X12", "X13", "X14"):
+    for task in (task for task in prediction.counted if task.experiment != "X5"):
         limit, most, cells = MAX_INFLATION.get(task.experiment), task.counted[task.largest], []
         for workers in sorted(task.counted)[1:]:
             inflation = float(task.counted[workers]["inflation"])
@@ -160,7 +156,7 @@ def cost_lines(prediction: Prediction) -> list[str]:
         if task.experiment != "X5"
     ]
     return [
-        f"A round costs each worker {costs.round * 1e3:.2f} ms of CPU time, and a worker {costs.worker * 1e3:.1f} ms.",
+        f"A round takes each worker {costs.round * 1e3:.2f} ms of CPU time, a message {costs.message * 1e6:.0f} µs.",
         "",
         *table(["task", "a row that is sent", "rows sent, 8 workers", "rounds"], rows),
     ]
@@ -207,7 +203,7 @@ def gain_lines(prediction: Prediction) -> list[str]:
     rows: list[list[object]] = []
     for task in prediction.of("E1", "E8"):
         rows.append([f"{task.name}, model", *numbers(prediction.gains(task))])
-    for task in prediction.graphs():
+    for task in prediction.of("X22"):
         rows.append([f"{task.name}, model", *numbers(prediction.gains(task))])
         rows.append(["— of livejournal's size", *numbers(prediction.gains(task, prediction.growth(task)))])
         for graph in GRAPHS:
@@ -267,7 +263,7 @@ def arrangement_lines(prediction: Prediction) -> list[str]:
 def bound_lines(prediction: Prediction) -> list[str]:
     """Return what bounds each task: shares of its time on 32 workers, and where half of it is not its own work."""
     rows = []
-    tasks = [*prediction.of("E1", "E8"), *prediction.graphs(), *prediction.of("X12", "X13", "X14")]
+    tasks = [*prediction.of("E1", "E8"), *prediction.of("X22"), *prediction.of("X12", "X13", "X14")]
     for task in tasks:
         growth = prediction.growth(task)
         given = (prediction.costs, prediction.machine, growth)
@@ -275,7 +271,7 @@ def bound_lines(prediction: Prediction) -> list[str]:
         start = task.bound_from(*given)
         cells = [percent(share) for share in (*shares.values(), task.alone)]
         rows.append([task.name, *cells, task.bound(BOUND_WORKERS, *given), f"{start} workers" if start else "never"])
-    head = [f"on {BOUND_WORKERS} workers", "own work", "sent rows", "rounds", "network", "done by one", "bound by"]
+    head = [f"on {BOUND_WORKERS} workers", "own work", "sent rows", "messages", "network", "done by one", "bound by"]
     return table([*head, "half of the time from"], rows)
 
 
@@ -301,7 +297,7 @@ def draw(directory: Path, machine: Machine) -> Path | None:
     from matplotlib import pyplot
 
     prediction, columns = Prediction(directory, machine), 4
-    tasks = [*prediction.graphs(), *prediction.of("E1", "E8", "X14")]
+    tasks = [*prediction.of("X22"), *prediction.of("E1", "E8", "X14")]
     queries = prediction.of("X5")
     panels = len(tasks) + bool(queries)
     rows = -(-panels // columns)
