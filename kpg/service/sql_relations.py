@@ -128,7 +128,7 @@ class SqlRelations:
             session = self._sessions[owner] = SqlSession(
                 self.db, False, self._is_foreign, self._require_droppable, self._planner.sql,
                 advances_pending=True,  # arguments of other sessions wait for the next epoch, whichever it is
-                takes_turns=self.db.is_single_worker,
+                takes_turns=True,
             )  # fmt: skip
             self._queues[owner] = RequestQueue(self.db.wait_for_future)
         with self._queues[owner].turn(), self.db.in_turns():

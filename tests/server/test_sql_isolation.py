@@ -39,6 +39,7 @@ HEAVY = {
     "subscription": f"DECLARE c CURSOR FOR SUBSCRIBE ({LONG})",
     "changes": f"DECLARE c CURSOR FOR SUBSCRIBE ({PAIRS}); FETCH 10 FROM c",
 }
+HEAVY_ON_WORKERS = "update", "insert of a query", "materialized view", "explain with rows"
 UNDO = "CLOSE ALL", "DROP MATERIALIZED VIEW IF EXISTS answer", "DELETE FROM copies"
 
 
@@ -64,8 +65,23 @@ class PartClock:
 
 
 @pytest.fixture(scope="module")
-def server():
-    with served(pg_port=0) as running:
+def one_worker():
+    yield from serving(workers=1)
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    yield from serving(workers=2)
+
+
+@pytest.fixture(params=["one_worker", "two_workers"])
+def server(request):
+    return request.getfixturevalue(request.param)
+
+
+def serving(workers):
+    """Yield a server with a large table."""
+    with served(pg_port=0, workers=workers) as running:
         with kpg.connect(running.url, token=USER) as db:
             db.create_relation("item", {"x": int})
         with connect(running) as db:
@@ -117,7 +133,17 @@ class Follower:
 
 
 @pytest.mark.parametrize("name", HEAVY)
-def test_a_heavy_statement_delays_others_by_milliseconds(server, name):
+def test_a_heavy_statement_delays_others_by_milliseconds(one_worker, name):
+    require_short_delays(one_worker, name)
+
+
+@pytest.mark.parametrize("name", HEAVY_ON_WORKERS)
+def test_a_heavy_statement_on_workers_delays_others_by_milliseconds(two_workers, name):
+    require_short_delays(two_workers, name)
+
+
+def require_short_delays(server, name):
+    """Let a client execute a statement again and again, and measure the delay of another client."""
     end = threading.Event()
     times = []
 
