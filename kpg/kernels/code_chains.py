@@ -17,7 +17,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.code_sets import insert_code
+from kpg.kernels.array_address import address_of, prefetch
+from kpg.kernels.code_sets import AHEAD, FAR_SLOTS, insert_code, insert_held, slot_of
 from kpg.kernels.example import COLUMN, NUMBER, Example
 from kpg.kernels.jit import jit
 
@@ -50,9 +51,14 @@ def insert_chain_sums(left, keys, codes, following, heads, sources, targets, mas
 
     The columns of a link are the bits at `sources`, as many as `masks` has, and move to `targets`.
     """
-    n = 0
+    n, count = 0, 0
     capacity = out.shape[0]
+    is_far = mask >= FAR_SLOTS - 1  # request slots before they are read: see kpg.kernels.code_sets
+    held = np.empty(AHEAD, np.int64)
+    slots, links = address_of(table), address_of(codes)
     for i in range(row, left.shape[0]):
+        if is_far and i + AHEAD < left.shape[0]:
+            prefetch(links, np.int64(heads[keys[i + AHEAD]]))
         j = np.int64(heads[keys[i]])
         if i == row and link >= 0:
             j = np.int64(link)
@@ -60,15 +66,26 @@ def insert_chain_sums(left, keys, codes, following, heads, sources, targets, mas
             j = np.int64(following[j])
         base = left[i]
         while j >= 0:
-            if n == capacity:
-                return i, j, n
+            if n + count == capacity:
+                n = insert_held(held, count, table, mask, out, n)
+                count = 0
+                if n == capacity:
+                    return i, j, n
             code = base
             for column in range(sources.shape[0]):
                 code += ((codes[j] >> sources[column]) & masks[column]) << targets[column]
-            if insert_code(code, table, mask):
+            if is_far:
+                prefetch(slots, slot_of(code, mask))
+                held[count] = code
+                count += 1
+                if count == AHEAD:
+                    n = insert_held(held, count, table, mask, out, n)
+                    count = 0
+            elif insert_code(code, table, mask):
                 out[n] = code
                 n += 1
             j = np.int64(following[j])
+    n = insert_held(held, count, table, mask, out, n)
     return left.shape[0], np.int64(-1), n
 
 

@@ -11,8 +11,13 @@ into one (`mask` is -1), otherwise a hash table with open addressing: its size i
     expand_ranges    write all pairs (i, j) with j in [low[i], high[i])
     move_columns     write codes made of columns of other codes, at other bits
     bitmap_members   write the codes of a bitmap, in order
+    table_members    write the codes of a hash table
     write_starts     write where each key starts in sorted codes
+    read_ranges      write where each of some keys starts and ends
     decode_column    write the values of one column of codes
+
+The slots of a table of `FAR_SLOTS` and more are mostly not in the processor's caches. There the kernels request the
+slots of some codes (`prefetch`) before they read the first of them, so that the waits for memory overlap.
 
 Twins: kpg.testing.kernel_twins.code_sets_twin.
 """
@@ -21,11 +26,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kpg.kernels.array_address import address_of, prefetch
 from kpg.kernels.example import COLUMN, NUMBER, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.partition_rows import mix
 
 WORD_SHIFT = 6  # a word of a bitmap holds 2^6 codes
+FAR_SLOTS = 1 << 20  # slots of a table (8 MB) that is larger than the caches of one core
+AHEAD = 32  # slots requested before the first of them is read
+
+
+@inlined
+def slot_of(code, mask):
+    """Return the first slot of a hash table that may hold a code."""
+    return np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
 
 
 @inlined
@@ -38,7 +52,7 @@ def insert_code(code, table, mask):
             return False
         table[word] |= bit
         return True
-    slot = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
+    slot = slot_of(code, mask)
     while True:
         held = table[slot]
         if held == code:
@@ -49,11 +63,24 @@ def insert_code(code, table, mask):
         slot = (slot + 1) & mask
 
 
+@inlined
+def insert_held(held, count, table, mask, out, n):
+    """Insert the first `count` of some codes and write the new ones from position `n` on; return the next position."""
+    for k in range(count):
+        if insert_code(held[k], table, mask):
+            out[n] = held[k]
+            n += 1
+    return n
+
+
 @jit
 def insert_codes(codes, table, mask, out):
     """Insert the codes and write the new ones; return their number."""
     n = 0
+    slots = address_of(table)
     for i in range(codes.shape[0]):
+        if mask >= FAR_SLOTS - 1 and i + AHEAD < codes.shape[0]:
+            prefetch(slots, slot_of(codes[i + AHEAD], mask))
         if insert_code(codes[i], table, mask):
             out[n] = codes[i]
             n += 1
@@ -63,14 +90,45 @@ def insert_codes(codes, table, mask, out):
 @jit
 def insert_slots(slots, table, mask):
     """Insert the codes of all slots that are not free."""
+    new_slots = address_of(table)
     for i in range(slots.shape[0]):
+        if mask >= FAR_SLOTS - 1 and i + AHEAD < slots.shape[0]:
+            prefetch(new_slots, slot_of(slots[i + AHEAD], mask))
         if slots[i] >= 0:
             insert_code(slots[i], table, mask)
+
+
+@inlined
+def insert_far_sums(left, low, high, right, table, mask, out, start):
+    """Insert sums into a large hash table: request the slots of some sums, then insert them."""
+    n, count = 0, 0
+    capacity, rows = out.shape[0], left.shape[0]
+    held = np.empty(AHEAD, np.int64)
+    slots, rights = address_of(table), address_of(right)
+    for i in range(start, rows):
+        if i + AHEAD < rows:
+            prefetch(rights, low[i + AHEAD])
+        if n + count + high[i] - low[i] > capacity:
+            n = insert_held(held, count, table, mask, out, n)
+            count = 0
+            if n + high[i] - low[i] > capacity:
+                return i, n
+        for j in range(low[i], high[i]):
+            code = left[i] + right[j]
+            prefetch(slots, slot_of(code, mask))
+            held[count] = code
+            count += 1
+            if count == AHEAD:
+                n = insert_held(held, count, table, mask, out, n)
+                count = 0
+    return rows, insert_held(held, count, table, mask, out, n)
 
 
 @jit
 def insert_sums(left, low, high, right, table, mask, out, start):
     """Insert the sums from row `start` on, while all sums of a row fit; return the next row and the number written."""
+    if mask >= FAR_SLOTS - 1:
+        return insert_far_sums(left, low, high, right, table, mask, out, start)
     n = 0
     capacity = out.shape[0]
     for i in range(start, left.shape[0]):
@@ -88,9 +146,14 @@ def insert_sums(left, low, high, right, table, mask, out, start):
 @jit
 def read_levels(codes, table, mask, levels, out):
     """Write the level of each code in a hash table with levels; -1 for codes that it does not hold."""
+    slots, values = address_of(table), address_of(levels)
     for i in range(codes.shape[0]):
+        if mask >= FAR_SLOTS - 1 and i + AHEAD < codes.shape[0]:
+            ahead = slot_of(codes[i + AHEAD], mask)
+            prefetch(slots, ahead)
+            prefetch(values, ahead)
         code = codes[i]
-        slot = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
+        slot = slot_of(code, mask)
         while table[slot] != code and table[slot] >= 0:
             slot = (slot + 1) & mask
         out[i] = levels[slot] if table[slot] == code else -1
@@ -100,9 +163,14 @@ def read_levels(codes, table, mask, levels, out):
 def write_levels(codes, values, table, mask, levels):
     """Set the level of each code; return the number of codes that the table did not hold."""
     n = 0
+    slots, level_slots = address_of(table), address_of(levels)
     for i in range(codes.shape[0]):
+        if mask >= FAR_SLOTS - 1 and i + AHEAD < codes.shape[0]:
+            ahead = slot_of(codes[i + AHEAD], mask)
+            prefetch(slots, ahead)
+            prefetch(level_slots, ahead)
         code = codes[i]
-        slot = np.int64(mix(np.uint64(code)) >> np.uint64(1)) & mask
+        slot = slot_of(code, mask)
         while table[slot] != code and table[slot] >= 0:
             slot = (slot + 1) & mask
         if table[slot] < 0:
@@ -153,6 +221,16 @@ def bitmap_members(table, start, out):
 
 
 @jit
+def table_members(table, out):
+    """Write the codes of all slots that are not free; return their number. `out` has room for one number more."""
+    n = 0
+    for slot in range(table.shape[0]):
+        out[n] = table[slot]
+        n += 1 if table[slot] >= 0 else 0  # without a branch that the processor would often guess wrongly
+    return n
+
+
+@jit
 def write_starts(codes, value_bits, starts):
     """Write the position of the first code of each key, for sorted codes; keys are the bits above `value_bits`."""
     at = np.int64(0)
@@ -160,6 +238,14 @@ def write_starts(codes, value_bits, starts):
         while at < codes.shape[0] and (codes[at] >> value_bits) < key:
             at += 1
         starts[key] = at
+
+
+@jit
+def read_ranges(keys, starts, low, high):
+    """Write the start of each key, and the start of the key after it, which is its end."""
+    for i in range(keys.shape[0]):
+        low[i] = starts[keys[i]]
+        high[i] = starts[keys[i] + 1]
 
 
 @jit
@@ -179,5 +265,7 @@ def examples() -> Iterator[Example]:
     yield expand_ranges, (COLUMN, COLUMN, COLUMN, COLUMN)
     yield move_columns, (COLUMN, COLUMN, COLUMN, COLUMN, COLUMN)
     yield bitmap_members, (COLUMN, NUMBER, COLUMN)
+    yield table_members, (COLUMN, COLUMN)
     yield write_starts, (COLUMN, NUMBER, COLUMN)
+    yield read_ranges, (COLUMN, COLUMN, COLUMN, COLUMN)
     yield decode_column, (COLUMN, NUMBER, NUMBER, COLUMN, COLUMN)

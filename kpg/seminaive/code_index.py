@@ -19,7 +19,7 @@ import numpy as np
 
 from kpg.columns.updates import Ints
 from kpg.columns.word_order import sort_words
-from kpg.kernels.code_sets import write_starts
+from kpg.kernels.code_sets import read_ranges, write_starts
 from kpg.seminaive.code_layout import CodeLayout, RowLayout
 
 FEW_CHANGED_ROWS = 64  # up to this many changed rows, the table of starts is adjusted row by row, else rebuilt
@@ -57,7 +57,9 @@ class CodeRun:
     def ranges(self, keys: Ints) -> tuple[Ints, Ints]:
         """Return the start and end of each key's rows, removed rows included."""
         if self._starts is not None:
-            return self._starts[keys], self._starts[keys + 1]
+            low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+            read_ranges(keys, self._starts, low, high)
+            return low, high
         starts = np.searchsorted(self.codes, keys << self._value_bits)
         return starts, np.searchsorted(self.codes, (keys + 1) << self._value_bits)
 

@@ -21,7 +21,15 @@ from kpg.columns.pause_points import at_most_per_pause, pause
 from kpg.columns.updates import Ints
 from kpg.columns.word_order import sort_words
 from kpg.kernels.code_chains import insert_chain_sums
-from kpg.kernels.code_sets import bitmap_members, insert_codes, insert_slots, insert_sums, read_levels, write_levels
+from kpg.kernels.code_sets import (
+    bitmap_members,
+    insert_codes,
+    insert_slots,
+    insert_sums,
+    read_levels,
+    table_members,
+    write_levels,
+)
 
 if TYPE_CHECKING:
     from kpg.seminaive.chain_index import ChainIndex
@@ -139,7 +147,8 @@ class CodeSet:
             self._packed, self._table = self._sorted(), np.full(MIN_HASH_SLOTS, -1, np.int64)
 
     def _sorted(self) -> Ints:
-        codes = self._table[self._table >= 0]
+        out = np.empty(self.count + 1, np.int64)
+        codes = out[: table_members(self._table, out)]
         sort_words(codes, 0, self._width)
         return codes
 

@@ -1,11 +1,12 @@
 """Chains of codes against lists: whatever was linked is joined, once, also if the output is full in between."""
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpg.kernels import code_chains as kernels
-from kpg.kernels.code_sets import write_starts
+from kpg.kernels.code_sets import FAR_SLOTS, write_starts
 from kpg.seminaive.chain_index import ChainIndex
 from kpg.seminaive.code_layout import CodeLayout
 from kpg.seminaive.code_set import CodeSet
@@ -13,7 +14,7 @@ from kpg.testing import kernel_twins as twins
 
 BITS = 3  # of each of two columns
 codes = st.lists(st.integers(0, (1 << 2 * BITS) - 1), max_size=20, unique=True)
-keys = st.lists(st.integers(0, (1 << BITS) - 1), max_size=10)
+keys = st.lists(st.integers(0, (1 << BITS) - 1), max_size=50)
 
 
 def ints(values):
@@ -45,12 +46,19 @@ def test_pairs_are_those_of_lists(codes, cut, keys, room, limit):
     assert found == [pair for pair in twins.expand_chains(keys, chains) if pair[1] < limit]
 
 
-@given(codes, keys, st.integers(1, 30), st.sampled_from([((0, BITS),), ((BITS, 0), (0, BITS)), ()]))
-def test_sums_are_inserted_once(codes, keys, room, moves):
+@pytest.mark.parametrize("slots", [1 << 10, FAR_SLOTS])
+@settings(max_examples=50)
+@given(
+    codes=codes,
+    keys=keys,
+    room=st.integers(1, 30) | st.integers(31, 90),
+    moves=st.sampled_from([((0, BITS),), ((BITS, 0), (0, BITS)), ()]),
+)
+def test_sums_are_inserted_once(slots, codes, keys, room, moves):
     stored, following, heads, _ = linked([codes])
     left = [key << 2 * BITS for key in keys]
     sources, targets = ints([source for source, _ in moves]), ints([target for _, target in moves])
-    masks, table = ints([(1 << BITS) - 1] * len(moves)), np.full(1 << 10, -1, np.int64)
+    masks, table = ints([(1 << BITS) - 1] * len(moves)), np.full(slots, -1, np.int64)
     found, row, link = [], 0, -1
     while row < len(left):
         out = np.empty(room, np.int64)

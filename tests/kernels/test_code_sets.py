@@ -5,24 +5,53 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpg.kernels.code_sets import decode_column, expand_ranges, insert_slots, move_columns
+from kpg.kernels.code_sets import (
+    FAR_SLOTS,
+    decode_column,
+    expand_ranges,
+    insert_slots,
+    move_columns,
+    read_ranges,
+    table_members,
+)
 from kpg.seminaive import code_set as module
 from kpg.seminaive.code_set import CodeLevels, CodeSet
 from kpg.testing import kernel_twins as twins
 
-codes = st.lists(st.integers(0, 255) | st.integers(0, 3), max_size=40)
-ranges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted).map(tuple), max_size=6)
+codes = st.lists(st.integers(0, 255) | st.integers(0, 3), max_size=60)
+ranges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted).map(tuple), max_size=40)
 
 
 def ints(values):
     return np.array(values, np.int64)
 
 
-@pytest.mark.parametrize("width", [8, 40])
+@pytest.mark.parametrize(("width", "slots"), [(8, None), (40, None), (40, FAR_SLOTS)])
 @settings(max_examples=40)
-@given(first=codes, second=codes, bounds=ranges, right=st.lists(st.integers(0, 99), min_size=9, max_size=9))
-def test_members_are_inserted_once(width, first, second, bounds, right):
-    code_set, expected = CodeSet(width), set[int]()
+@given(
+    first=codes,
+    second=codes,
+    bounds=ranges,
+    right=st.lists(st.integers(0, 99), min_size=9, max_size=9),
+    part=st.sampled_from([64, 100, module.PART_CODES]),
+)
+def test_members_are_inserted_once(width, slots, first, second, bounds, right, part):
+    """Bitmaps, and hash tables: small ones, and ones whose slots are requested before they are read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PART_CODES", part)
+        members_are_inserted_once(code_set_of(width, slots), first, second, bounds, right)
+
+
+def code_set_of(width, slots):
+    """Return an empty set; with `slots`, a hash table of that size."""
+    code_set = CodeSet(width)
+    if slots is not None:
+        code_set._table = np.full(slots, -1, np.int64)
+    return code_set
+
+
+def members_are_inserted_once(code_set, first, second, bounds, right):
+    expected = set[int]()
     assert code_set.insert(ints(first)).tolist() == twins.insert_codes(first, expected)
     left = list(range(len(bounds)))
     low, high = ints([low for low, _ in bounds]), ints([high for _, high in bounds])
@@ -49,10 +78,12 @@ def test_sets_grow_past_their_first_size_and_come_out_in_parts(width, large_slot
     assert np.concatenate(new).tolist() == list(range(30_000, 30_200))
 
 
+@pytest.mark.parametrize("slots", [None, FAR_SLOTS])
+@settings(max_examples=40)
 @given(members=codes, more=codes)
-def test_slots_that_are_not_free_are_inserted(members, more):
+def test_slots_that_are_not_free_are_inserted(slots, members, more):
     expected = set(more)
-    table = CodeSet(40)
+    table = code_set_of(40, slots)
     table.insert(ints(more))
     insert_slots(ints([*members, -1, -1]), table._table, table._mask)
     twins.insert_slots([*members, -1, -1], expected)
@@ -75,6 +106,19 @@ def test_packed_sets_equal_their_twins(parts):
         module.LARGE_SLOTS = was
 
 
+@given(slots=st.lists(st.integers(-1, 5), max_size=40))
+def test_members_of_a_table_are_listed(slots):
+    out = np.full(len(slots) + 1, 99)
+    assert out[: table_members(ints(slots), out)].tolist() == twins.table_members(slots)
+
+
+@given(keys=st.lists(st.integers(0, 8), max_size=12), starts=st.lists(st.integers(0, 99), min_size=10, max_size=10))
+def test_ranges_start_and_end_where_keys_do(keys, starts):
+    low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    read_ranges(ints(keys), ints(starts), low, high)
+    assert list(zip(low.tolist(), high.tolist(), strict=True)) == twins.read_ranges(keys, starts)
+
+
 @given(bounds=ranges)
 def test_ranges_are_expanded(bounds):
     expected = twins.expand_ranges(bounds)
@@ -93,11 +137,13 @@ def test_columns_are_moved_and_decoded(values, swapped):
     assert out.tolist() == [((value >> 10) & 1023) * 7 for value in values]
 
 
-@pytest.mark.parametrize("width", [8, 40])
+@pytest.mark.parametrize(("width", "slots"), [(8, None), (40, None), (40, FAR_SLOTS)])
 @settings(max_examples=40)
 @given(steps=st.lists(st.tuples(codes, st.integers(-1, 5)), max_size=6))
-def test_levels_are_those_written_last(width, steps):
+def test_levels_are_those_written_last(width, slots, steps):
     code_levels, expected = CodeLevels(width), {}
+    if slots is not None:
+        code_levels._table, code_levels._levels = np.full(slots, -1, np.int64), np.full(slots, -1, np.int64)
     for given_codes, level in steps:
         code_levels.put(ints(given_codes), level)
         expected |= dict.fromkeys(given_codes, level)

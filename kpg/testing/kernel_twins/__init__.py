@@ -7,7 +7,15 @@ these and the columns that kernels read. Tests compare the two on generated inpu
 
 from kpg.testing.kernel_twins.advance_times_twin import advance_times, minimal_times, split_times
 from kpg.testing.kernel_twins.code_chains_twin import expand_chains, insert_chain_sums, link_codes
-from kpg.testing.kernel_twins.code_sets_twin import expand_ranges, insert_codes, insert_slots, insert_sums, move_columns
+from kpg.testing.kernel_twins.code_sets_twin import (
+    expand_ranges,
+    insert_codes,
+    insert_slots,
+    insert_sums,
+    move_columns,
+    read_ranges,
+    table_members,
+)
 from kpg.testing.kernel_twins.consolidate_rows_twin import consolidate
 from kpg.testing.kernel_twins.evaluate_output_twin import (
     Correction,
@@ -78,9 +86,9 @@ __all__ = [
     "insert_codes",
     "insert_slots",
     "insert_sums",
+    "is_increasing",
     "key_history",
     "keys_with_changed_minimum",
-    "is_increasing",
     "lane_bounds",
     "least_keys",
     "link_codes",
@@ -89,21 +97,22 @@ __all__ = [
     "merge_runs",
     "minimal_times",
     "mix64",
-    "multiply_wide",
     "move_columns",
+    "multiply_wide",
     "new_keys",
     "number_groups",
     "offsets",
     "one_pass_corrections",
     "owner_of_key",
-    "parts_of",
     "pack_words",
     "partition_rows",
+    "parts_of",
     "presence",
     "presence_changes",
     "radix_sort",
     "rank_words",
     "read_as_of",
+    "read_ranges",
     "Row",
     "rows",
     "running_totals",
@@ -115,6 +124,7 @@ __all__ = [
     "sum_groups",
     "sums",
     "sums_changes",
+    "table_members",
     "Target",
     "TupleUpdate",
     "Update",

@@ -32,3 +32,13 @@ def expand_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def move_columns(code: int, pairs: list[tuple[int, int]], bits: int) -> int:
     """Return a code of some columns of another, each moved from one bit position to another."""
     return sum(((code >> source) & ((1 << bits) - 1)) << target for source, target in pairs)
+
+
+def table_members(slots: list[int]) -> list[int]:
+    """Return the codes of all slots that are not free."""
+    return [code for code in slots if code >= 0]
+
+
+def read_ranges(keys: list[int], starts: list[int]) -> list[tuple[int, int]]:
+    """Return the start and the end of each key."""
+    return [(starts[key], starts[key + 1]) for key in keys]
