@@ -148,7 +148,8 @@ class RankReports:
         return report
 
     def take(self, log_bytes: int = 0, trouble: FailureSpec | None = None) -> Answer[RankReport]:
-        """Return what is new, after all work was done: any output may have failed."""
+        """Return what is new after a command: any output may have failed, and answers may have been completed."""
+        self.completion.pass_on()  # a report that says that an answer is complete has its changes
         progress = self.completion.progress(self._active)
         return self._take(progress, list(self._followed), log_bytes, trouble, spare_bytes=self.db.memory.spare_bytes)
 

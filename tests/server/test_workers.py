@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +70,34 @@ def test_a_worker_without_rows_of_a_transaction_works_for_the_owner_of_the_rows(
                 db.transact([("left", (-1 - number, batch)), ("right", (number, batch))])
         assert sum(count for _, count in answer.rows()) == 3 * 20_000 + 3 * 4
         assert db.query("right").num_rows == 3 * 4
+
+
+def test_a_read_includes_the_writes_of_its_session_while_others_write(tmp_path):
+    """A worker that reports that an answer is complete reports all changes of it, also if a command completed it."""
+    with served(directory=tmp_path / "db", workers=2) as server, kpg.connect(server.url, token=USER) as db:
+        for name in ("edge", "other"):
+            db.create_relation(name, {"x": int, "y": int})
+        db.register(PATHS)
+        end = threading.Event()
+
+        def write(number: int) -> None:
+            with kpg.connect(server.url, token=USER) as other:
+                while not end.is_set():
+                    number += 3
+                    other.insert("other", [(number, number)])
+
+        writers = [threading.Thread(target=write, args=(number,)) for number in (1, 2)]
+        path = db.interest("path")
+        for writer in writers:
+            writer.start()
+        try:
+            for number in range(100):
+                time = db.insert("edge", [(number, number)])
+                assert len(path.rows()) == number + 1, (time, path.upto)
+        finally:
+            end.set()
+            for writer in writers:
+                writer.join()
 
 
 def test_the_command_serves_on_several_workers():

@@ -53,7 +53,6 @@ def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> An
     if command.seal:
         db.seal(before)
     db.idle_merge_after_advance(busy)
-    rank.completion.pass_on()
     return rank.reports.take(log_bytes, exceeded_limit(db))
 
 
