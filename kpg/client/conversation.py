@@ -20,7 +20,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from kpg.client.change_feed import ChangeFeed, Step
 from kpg.client.end_reasons import ReplyLost, transaction_lost
-from kpg.errors import ProtocolError
+from kpg.errors import InputError, ProtocolError
 from kpg.protocol.definitions import MessageKinds
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.message_codec import decode, encode
@@ -91,6 +91,8 @@ class Conversation:
 
     def _open(self, number: int, request: AnyRequest) -> str:
         text = encode(request)
+        if not text.isascii():
+            check_unicode(text)
         self._requests[number], self._replies[number] = request, []
         return text
 
@@ -180,3 +182,15 @@ class Conversation:
             return []
         feeds, self._acknowledgements = self._acknowledgements, []
         return [encode(AckRequest(feed.interest, step=feed.received)) for feed in feeds]
+
+
+def check_unicode(text: str) -> None:
+    """Raise if UTF-8 cannot encode a text: sending it would end the connection."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            "the request holds half of a surrogate pair, which is no character",
+            detail=f"It is {text[error.start]!r}.",
+            hint="Decode the text as UTF-16, or replace such halves.",
+        ) from None

@@ -32,6 +32,15 @@ def test_replies_find_their_request_in_any_order():
     assert conversation.result(one, first) == 7
 
 
+def test_text_that_cannot_be_sent_is_refused_before_it_ends_the_connection():
+    conversation = Conversation()
+    with pytest.raises(kpg.InputError, match="surrogate") as refused:
+        conversation.ask(calls.explain("a\ud800"))
+    assert "ud800" in refused.value.detail
+    number, text = conversation.ask(calls.explain("größe 😀"))
+    assert json.loads(text) == {"type": "explain", "id": number, "name": "größe 😀"}
+
+
 def test_pages_are_one_table():
     conversation, call = Conversation(), calls.query("path")
     number, _ = conversation.ask(call)
