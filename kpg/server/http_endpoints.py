@@ -122,6 +122,12 @@ async def route(hub: Hub, request: HttpRequest) -> Response:
     if not is_read:
         return await post(hub, POSTED[path], request.body, holder)
     if path == "/metrics":
+        if holder.tenant is not None:
+            raise NotAuthorised(
+                f"tenant {holder.tenant} may not read the metrics",
+                detail="They name the queries and relations of all clients.",
+                hint="Use a token without a tenant.",
+            )
         return Response(200, await hub.prometheus_text(), CONTENT_TYPE)
     parameters = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
     if path == "/query":
