@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 import kpg
+from kpg.api import waiting_requests
 from kpg.bench.offenders import UNLIMITED
 from kpg.server.server_log import MEMBERS
 from kpg.service import Service
@@ -158,7 +159,8 @@ def hold_engine(server, gate: threading.Event, seconds: float) -> None:
     assert begun.wait(PATIENCE)
 
 
-def test_a_statement_of_a_postgresql_client_is_finished_and_other_connections_end(caplog):
+def test_a_statement_of_a_postgresql_client_is_finished_and_other_connections_end(caplog, monkeypatch):
+    monkeypatch.setattr(waiting_requests, "TURN_SECONDS", PATIENCE)  # a statement that is left has not begun to write
     caplog.set_level(logging.INFO, "kpg.server")
     with served(pg_port=0, shutdown_seconds=PATIENCE) as server:
         gate = threading.Event()
