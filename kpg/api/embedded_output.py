@@ -292,22 +292,25 @@ class EmbeddedOutput(Output):
         return self._dataflow.dropped and not self._dataflow.retired
 
     def error(self) -> KpgError | None:
+        return self.error_at(self._lag_bound())
+
+    def error_at(self, epoch: int | None) -> KpgError | None:
+        """Return the reason why the answer has no value at a completed epoch; None: at the last sealed one."""
         if self._dataflow.failure is not None:
             return self._dataflow.failure
-        if self.ended or self._errors is None or (self.db.sealed is None and not self.db.completion.lags):
+        if self.ended or self._errors is None or (self.db.sealed is None and epoch is None):
             return None
         try:
-            self._check_errors(self._errors)
+            self._check_errors(self._errors, epoch)
         except DataError as error:
             return error
         return None
 
-    def _check_errors(self, errors: InstalledArrangement) -> None:
+    def _check_errors(self, errors: InstalledArrangement, epoch: int | None) -> None:
         if not errors.handle.batches(None):  # as usual
             return
-        bound = self._lag_bound()
-        if bound is not None:
-            time: Time = (bound,)
+        if epoch is not None:
+            time: Time = (epoch,)
         else:
             assert self.db.sealed is not None
             time = next(element for element in self.db.sealed if not self.db.time.beyond(element))
@@ -316,9 +319,9 @@ class EmbeddedOutput(Output):
 
     # Limits and failures
 
-    def share_limits(self, tenants: int) -> None:
+    def share_limits(self, tenants: int, asking: int = 0, asked_at: int = -1) -> None:
         if isinstance(self._dataflow.usage, LimitedUsage):
-            self._dataflow.usage.tenants = max(1, tenants)
+            self._dataflow.usage.share(tenants, asking, asked_at)
 
     def take_limits(self, other: Output) -> None:
         assert isinstance(other, EmbeddedOutput)

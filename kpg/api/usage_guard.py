@@ -29,10 +29,17 @@ MEASURE_ROWS: Final = 5_000  # that a dataflow processes between two measurement
 
 @dataclass(slots=True)
 class LimitedUsage(DataflowUsage):
-    """What a dataflow has used, and its limits. Several tenants share a dataflow, and add their limits."""
+    """What a dataflow has used, and its limits.
+
+    Tenants that share a dataflow add their limits of rows and bytes that are kept. For the work of one time, all add
+    theirs if data have changed, but only those with new arguments if there are some: one tenant may not use what the
+    others leave.
+    """
 
     limits: QueryLimits = field(default_factory=QueryLimits)
     tenants: int = 1
+    asking: int = 0  # of these tenants, those with new arguments at `asked_at`
+    asked_at: int = -1  # the epoch of the newest arguments
     epoch: int = -1  # the first time that it had not completed when that was last determined; -1 before that
     epoch_seconds: float = 0.0  # CPU time before it began to work for that time
     measured_at: float = 0.0  # the CPU time at the last measurement of state
@@ -42,6 +49,15 @@ class LimitedUsage(DataflowUsage):
     group_rows: int = 0  # of its rows and seconds, for a time that is not complete, what the groups count
     group_seconds: float = 0.0
     group_total: float = 0.0  # of all its seconds, what the groups count
+
+    @property
+    def sharers(self) -> int:
+        """The tenants that add their limits for the first time that is not complete: those that ask, or else all."""
+        return self.asking if self.asking and self.epoch <= self.asked_at else self.tenants
+
+    def share(self, tenants: int, asking: int, asked_at: int) -> None:
+        """Let several tenants add their limits, some of which have new arguments at an epoch."""
+        self.tenants, self.asking, self.asked_at = max(1, tenants), asking, asked_at
 
     @property
     def working_seconds(self) -> float:
@@ -124,14 +140,14 @@ class UsageGuard(QueryAdmission):
 def check_usage(operator: Operator, usage: LimitedUsage) -> None:
     """Raise OverLimit if the dataflow of an operator exceeds one of its limits."""
     limits, tenants, dataflow = usage.limits, usage.tenants, operator.dataflow
-    if limits.step_rows is not None and usage.rows > limits.step_rows * tenants:
+    if limits.step_rows is not None and usage.rows > limits.step_rows * usage.sharers:
         note_progress(dataflow, usage)
-        if usage.rows > limits.step_rows * tenants:
-            what = f"{dataflow.name} produces more than {limits.step_rows * tenants:,} rows for one time"
+        if usage.rows > limits.step_rows * usage.sharers:
+            what = f"{dataflow.name} produces more than {limits.step_rows * usage.sharers:,} rows for one time"
             raise over(what, "step_rows", limits.step_rows, "Give arguments, or join by more columns")
-    if limits.first_seconds is not None and usage.working_seconds > limits.first_seconds * tenants:
+    if limits.first_seconds is not None and usage.working_seconds > limits.first_seconds * usage.sharers:
         note_progress(dataflow, usage)
-        if usage.working_seconds > limits.first_seconds * tenants:
+        if usage.working_seconds > limits.first_seconds * usage.sharers:
             which = "for one time" if usage.answered else "to its first answer"
             what = f"{dataflow.name} takes more than {limits.first_seconds:g} seconds of CPU time {which}"
             raise over(what, "first_seconds", limits.first_seconds, "Ask for fewer rows")

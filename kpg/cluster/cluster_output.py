@@ -306,8 +306,8 @@ class ClusterOutput(Output):
     def keep_times_apart(self) -> None:
         self.db.tell_output(self, KeepTimesCommand(self.name))
 
-    def share_limits(self, tenants: int) -> None:
-        self._change_limits(tenants=max(1, tenants))
+    def share_limits(self, tenants: int, asking: int = 0, asked_at: int = -1) -> None:
+        self._change_limits(tenants=max(1, tenants), asking=asking, asked_at=asked_at)
 
     def take_limits(self, other: Output) -> None:
         if isinstance(other, ClusterOutput) and other._limits is not None:

@@ -126,7 +126,9 @@ class RankReports:
 
     def failure(self, name: str) -> FailureSpec | None:
         """Return the reason why an output has no value now, if there is one; the coordinator gets it."""
-        error = self._outputs[name].error()
+        output = self._outputs[name]
+        complete = self.completion.complete_through(output.dataflow) if self.db.config.coordinates == 1 else None
+        error = output.error_at(complete)  # of the newest epoch, which the coordinator seals later
         (self._failing.discard if error is None else self._failing.add)(name)
         return None if error is None else failure_of(error)
 

@@ -172,6 +172,7 @@ class TenantDataflow:
         self._arguments: dict[int, dict[tuple[Any, ...], None]] = {}
         self._joined: dict[int, int] = {}  # by token, the epoch of its first arguments
         self._changed: dict[int, int] = {}  # by token, the epoch of its newest arguments
+        self._asking: tuple[int, set[int]] = -1, set()  # the newest of these epochs, and the tokens with that one
         self._start(part)
 
     @property
@@ -223,6 +224,10 @@ class TenantDataflow:
             self.parameters.insert([(interest.id, *row) for row in fresh])
             self._changed[interest.id] = interest.asked = self.parameters.db.epoch
             held |= dict.fromkeys(fresh)
+            if self._asking[0] != interest.asked:
+                self._asking = interest.asked, set()
+            self._asking[1].add(interest.id)
+            self._share_limits(self.part_of(interest.id))
 
     def remove(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
         """Remove arguments of a tenant; raise if it does not have one of them."""
@@ -269,9 +274,14 @@ class TenantDataflow:
         return [token for token in self._tenants if part.tokens.matches(token)]
 
     def _count_tenants(self) -> None:
-        """Let each part use the sum of its tenants' limits."""
+        """Let each part use the sum of its tenants' limits, for new arguments that of those that ask."""
         for part in self._parts:
-            part.output.share_limits(len(self._tokens_of(part)))
+            part.tenants = len(self._tokens_of(part))
+            self._share_limits(part)
+
+    def _share_limits(self, part: TenantPart) -> None:
+        epoch, tokens = self._asking
+        part.output.share_limits(part.tenants, sum(map(part.tokens.matches, tokens)), epoch)
 
     def _start(self, part: TenantPart) -> None:
         part.listen(self._route)

@@ -88,6 +88,7 @@ class TenantPart:
     held: list[Callable[[], None]]
     start: int = 0  # changes at earlier times were delivered by another part
     last: int = -1  # the latest time of a change that was delivered
+    tenants: int = 0  # that it serves
     is_division: bool = False  # whether it serves some tenants of a part that has failed
     is_cleared: bool = False  # whether the suspects of a part that has failed are in other parts
     _stop: list[Callable[[], None]] = field(default_factory=list)

@@ -42,14 +42,16 @@ def service_on() -> Iterator[ServiceOn]:
                 opened[workers, history].serve_requests(OneSession())
         db = opened[workers, history]
         service = Service(db, **options)
-        yield service
-        service.close()
-        left = dataflows_of(db)
-        known = {*db.inputs, "unit of queries"}
-        for source in list(db.inputs.values()):
-            source.drop()
-        db.followers.clear()
-        db.closing.clear()
+        try:
+            yield service
+        finally:
+            service.close()
+            left = dataflows_of(db)
+            known = {*db.inputs, "unit of queries"}
+            for source in list(db.inputs.values()):
+                source.drop()
+            db.followers.clear()
+            db.closing.clear()
         assert set(left) <= known, left
 
     yield service_on

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from types import NoneType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -128,6 +127,25 @@ def test_a_new_tenant_over_a_limit_leaves_the_others_alone(service_on: ServiceOn
             assert len(interest.take()) == 3
         late = service.interest("big", arguments={"x": 1})
         assert len(late.take()) == 4
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_new_tenant_does_not_use_the_limits_of_the_others(service_on: ServiceOn, workers: int) -> None:
+    tenants = range(1, 41)
+    with service_on(workers, limits=Limits(query=QueryLimits(step_rows=20_000))) as service:
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register("big(x, y, z) :- edge(x, y), edge(x, z).")
+        service.put("edge", [(0, y) for y in range(250)] + [(x, 0) for x in tenants])
+        calm = [service.interest("big", arguments={"x": x}) for x in tenants]
+        for interest in calm:
+            assert len(interest.take()) == 1
+        wild = service.interest("big", arguments={"x": 0})  # 62,500 rows, of 40 times 20,000
+        with pytest.raises(OverLimit, match="rows for one time"):
+            wild.take()
+        service.uninterest(wild)
+        service.put("edge", [(x, y) for x in tenants for y in range(1, 30)])  # 36,000 rows, for all tenants together
+        for interest in calm:
+            assert len(interest.take()) == 899
 
 
 def test_all_tenants_diverge_at_once_and_each_gets_its_own_error() -> None:
@@ -271,18 +289,20 @@ class QuotientTenant:
         """Compare the rows so far, and whether the answer has a value."""
         asked = {(x, y) for x, y in edges if x in self.arguments}
         fails = any(y == 0 for _, y in asked)
-        assert isinstance(self.interest.error, DataError if fails else NoneType)
         if fails:
             with pytest.raises(DataError):
                 self.interest.take()
+            assert isinstance(self.interest.error, DataError)
             return
-        for row, _, diff in self.interest.take():
+        changes = self.interest.take()
+        assert self.interest.error is None
+        for row, _, diff in changes:
             self.received[row] += diff
             assert self.received[row] in (0, 1), f"a false change of {row}"
         assert {row for row, count in self.received.items() if count} == {(x, 12 // y) for x, y in asked}
 
 
-@pytest.mark.parametrize(("workers", "count"), [(1, 40), (2, 4), (3, 3)])
+@pytest.mark.parametrize(("workers", "count"), [(1, 40), (2, 12), (3, 8)])
 def test_a_row_that_fails_is_an_error_of_its_tenants_only(service_on: ServiceOn, workers: int, count: int) -> None:
     @settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(actions=st.lists(QUOTIENT_ACTIONS, max_size=14))
@@ -291,6 +311,22 @@ def test_a_row_that_fails_is_an_error_of_its_tenants_only(service_on: ServiceOn,
             play_quotients(service, actions)
 
     check()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_is_there_when_the_time_of_its_row_is_closed(service_on: ServiceOn, workers: int) -> None:
+    with service_on(workers) as service:
+        service.create_relation("edge", {"x": int, "y": int})
+        service.register(QUOTIENTS)
+        service.put("edge", [(x, 1) for x in range(4)])
+        interests = [service.interest("quotient", arguments={"x": x}) for x in range(4)]
+        for interest in interests:
+            interest.take()
+        for failing in range(4):
+            service.put("edge", [(failing, 0)])
+            assert [isinstance(interest.error, DataError) for interest in interests] == [x == failing for x in range(4)]
+            service.put("edge", [(failing, 0)], diff=-1)
+            assert [interest.error for interest in interests] == [None] * 4
 
 
 def play_quotients(service: Service, actions: list[tuple[object, ...]]) -> None:

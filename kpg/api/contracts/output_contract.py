@@ -161,8 +161,11 @@ class Output(Uncopyable, Releasable):
     def keep_times_apart(self) -> None:
         """Let the first changes keep their times, however many they are."""
 
-    def share_limits(self, tenants: int) -> None:
-        """Let the answer use as much as `tenants` queries together, because that many share it."""
+    def share_limits(self, tenants: int, asking: int = 0, asked_at: int = -1) -> None:
+        """Let the answer use as much as `tenants` queries together, because that many share it.
+
+        For the epoch `asked_at` it may work as much as the `asking` tenants with new arguments together.
+        """
 
     def take_limits(self, other: Output) -> None:
         """Let the limits of another answer hold for this one, which replaces it."""

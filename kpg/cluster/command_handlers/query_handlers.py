@@ -43,7 +43,7 @@ def install_output(rank: RankGeneration, command: InstallOutputCommand, blocks: 
     with rank.limited(command.limits):
         output = rank.outputs[command.name] = rank.db.installer.output(node, command.name, command.keep)
     if command.limits is not None:
-        output.share_limits(command.limits.tenants)
+        output.share_limits(command.limits.tenants, command.limits.asking, command.limits.asked_at)
     rank.reports.add_output(output)
 
 
@@ -175,7 +175,8 @@ def change_limits(rank: RankGeneration, command: ChangeLimitsCommand, blocks: Bl
     if command.name in rank.outputs:
         usage = rank.outputs[command.name].dataflow.usage
         if isinstance(usage, LimitedUsage):
-            usage.limits, usage.tenants = rank_limits(command.limits.query), max(1, command.limits.tenants)
+            usage.limits = rank_limits(command.limits.query)
+            usage.share(command.limits.tenants, command.limits.asking, command.limits.asked_at)
             if not command.limits.groups:
                 usage.leave_groups()
 

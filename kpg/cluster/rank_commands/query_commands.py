@@ -29,6 +29,8 @@ class AdmittedLimits:
     query: QueryLimits
     groups: tuple[NumberedGroup, ...] = ()  # that its use counts for
     tenants: int = 1  # that share the query, and add their limits
+    asking: int = 0  # of these tenants, those with new arguments at `asked_at`
+    asked_at: int = -1  # an epoch
 
 
 @message("output", COMMANDS)
