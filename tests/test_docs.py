@@ -83,6 +83,7 @@ FOR_THE_ENGINE = {
     "latest", "size", "look_up", "present", "require_unread", "take_lanes", "change_lanes",  # BaseRelation, Input
     "encode_rows", "take_encoded",
     "answered", "catch_up", "keep_times_apart", "lanes", "notify", "on_failure", "preview", "read_rows",  # Output
+    "read_first_rows", "first_rows",
     "skip_changes", "leave_groups", "share_limits", "take_limits",  # Output, of a service
 }  # fmt: skip
 

@@ -30,7 +30,15 @@ from kpg.api.ordered_read import OrderedRead
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.shared_indexes import OutputIndexes, indexed_rows
 from kpg.api.times import show_time
-from kpg.api.trace_reads import check_errors, check_readable, read_rows, to_counted_table, to_table
+from kpg.api.trace_reads import (
+    check_errors,
+    check_readable,
+    first_rows_table,
+    read_first_rows,
+    read_rows,
+    to_counted_table,
+    to_table,
+)
 from kpg.api.unread_changes import UnreadChanges
 from kpg.api.usage_guard import LimitedUsage
 from kpg.columns.consolidation import consolidate_all
@@ -211,6 +219,14 @@ class EmbeddedOutput(Output):
             if counts:
                 return to_counted_table(self.db, installed, self.schema, time)
             return to_table(self.db, installed, self.schema, time, None)
+
+    def read_first_rows(self, size: int, as_of: Any) -> tuple[pa.Table, int]:
+        installed = self.readable()
+        warn_of_pending(self, as_of)
+        time = check_readable(self.db, installed, as_of)
+        with self.db.in_turns():
+            data, counts, total = read_first_rows(installed, self.schema, time, size)
+            return first_rows_table(self.db, installed.name, self.schema, data, counts, size), total
 
     def preview(self, size: int = PREVIEW_ROWS) -> AnswerPreview:
         if self.order:

@@ -4,7 +4,8 @@
 
 A time can be read when it is complete and not before the since of the handle. If an expression fails on a row that is
 present at that time, the answer has no value: `DataError` names the row and the reason. Reading all rows costs one
-merge of the trace's batches; reading some keys costs a search of each batch, and their rows.
+merge of the trace's batches; reading some keys costs a search of each batch, and their rows; reading the first n rows
+costs n rows of each batch, and the count of all rows (kpg.trace.read_parts).
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import pyarrow as pa
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time
 from kpg.api.times import show_frontier, show_time
-from kpg.columns.count_limits import counts_as_int64, repeat_rows
+from kpg.columns.count_limits import counts_as_int64, first_copies, repeat_rows
 from kpg.columns.schema import INT64, Schema
 from kpg.columns.table_rows import decode, decode_rows
 from kpg.columns.updates import Ints
 from kpg.errors import DataError, TimeNotReached, TimeTooEarly
 from kpg.operators.error_rows import ErrorRows
 from kpg.trace.key_history import read
+from kpg.trace.read_parts import PartReader, count_rows
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
@@ -126,6 +128,17 @@ def read_rows(installed: InstalledArrangement, schema: Schema, time: Time, keys:
     return (data if order == sorted(order) else np.ascontiguousarray(data[order])), counts[0]
 
 
+def read_first_rows(installed: InstalledArrangement, schema: Schema, time: Time, size: int) -> tuple[Ints, Ints, int]:
+    """Return the first `size` rows that `read_rows` returns, their counts, and the sum of the counts of all rows."""
+    batches = installed.handle.batches(None)
+    if not batches or size <= 0:
+        return np.empty((schema.width, 0), np.int64), np.empty(0, np.int64), count_rows(batches, time)
+    data, counts = PartReader(batches, time).next_rows(size)
+    data, order = data[:, :size], list(installed.schema.lanes_of(schema.names))
+    first = np.ascontiguousarray(data if order == sorted(order) else data[order])
+    return first, counts[0, :size], count_rows(batches, time)
+
+
 def to_table(
     db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, time: Time, keys: Ints | None
 ) -> pa.Table:
@@ -147,6 +160,11 @@ def rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints
     if (counts == 1).all():
         return decode(schema, np.ascontiguousarray(data), db.symbols)
     return decode(schema, repeat_rows(name, data, counts), db.symbols)
+
+
+def first_rows_table(db: Database, name: str, schema: Schema, data: Ints, counts: Ints, size: int) -> pa.Table:
+    """Decode the first `size` rows of a table, each repeated by its count."""
+    return rows_table(db, name, schema, *first_copies(data, counts, size)).slice(0, size)
 
 
 def to_counted_table(db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, time: Time) -> pa.Table:

@@ -16,12 +16,13 @@ from kpg.api.contracts import Output
 from kpg.api.contracts.output_contract import clock_behind
 from kpg.api.explanation import Explanation
 from kpg.api.pending_warning import warn_of_pending
-from kpg.api.trace_reads import counted_table, rows_table
+from kpg.api.trace_reads import counted_table, first_rows_table, rows_table
 from kpg.api.unread_changes import split_at
 from kpg.cluster.rank_commands.query_commands import (
     AdmittedLimits,
     ChangeLimitsCommand,
     DiscardChangesCommand,
+    FirstRowsCommand,
     KeepTimesCommand,
     OutputFrontierCommand,
     RebuildOutputCommand,
@@ -186,14 +187,18 @@ class ClusterOutput(Output):
     # Reading
 
     def read_rows(self, as_of: Any, counts: bool) -> pa.Table:
-        self._check()
-        if not self.keep:
-            raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
+        self._check_kept()
         warn_of_pending(self, as_of)
         rows = self.db.reads.rows(SnapshotCommand(self.name), self, as_of)
         if counts:
             return counted_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
         return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
+
+    def read_first_rows(self, size: int, as_of: Any) -> tuple[pa.Table, int]:
+        self._check_kept()
+        warn_of_pending(self, as_of)
+        rows, total = self.db.reads.first_rows(FirstRowsCommand(self.name, size), self, as_of)
+        return first_rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0], size), total
 
     def lanes(self) -> Updates:
         self._check()
@@ -335,6 +340,12 @@ class ClusterOutput(Output):
         return self.db.explain_workers(self.name)
 
     # Life
+
+    def _check_kept(self) -> None:
+        """Raise if the output keeps no rows to read."""
+        self._check()
+        if not self.keep:
+            raise InputError(f"output {self.name} keeps nothing to read", hint="Install it without keep=False.")
 
     def _check(self) -> None:
         self.db.check()

@@ -19,7 +19,13 @@ from kpg.algebra.order import Time
 from kpg.api.trace_reads import rows_table
 from kpg.cluster.cluster_completion import ReportedAnswer
 from kpg.cluster.cluster_output import ClusterOutput
-from kpg.cluster.rank_commands.query_commands import IndexedRowsCommand, LookupCommand, ScanCommand, SnapshotCommand
+from kpg.cluster.rank_commands.query_commands import (
+    FirstRowsCommand,
+    IndexedRowsCommand,
+    LookupCommand,
+    ScanCommand,
+    SnapshotCommand,
+)
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, concatenate, constant, spread
@@ -45,6 +51,12 @@ class ClusterReads:
         """Return rows of an answer as of a time."""
         time = self._time_to_read(answer, as_of)
         return all_rows([reply.blocks[0] for reply in self.db.ask(replace(command, as_of=time), blocks)])
+
+    def first_rows(self, command: FirstRowsCommand, answer: ReportedAnswer, as_of: Any) -> tuple[Updates, int]:
+        """Return the first rows of each worker as of a time, and the number of all rows."""
+        time = self._time_to_read(answer, as_of)
+        replies = self.db.ask(replace(command, as_of=time))
+        return all_rows([reply.blocks[0] for reply in replies]), sum(int(reply.value) for reply in replies)
 
     def _time_to_read(self, answer: ReportedAnswer | None, as_of: Any) -> Time | None:
         """Return the time to read an answer at, or an input if there is none; wait until it is complete.

@@ -54,6 +54,18 @@ def repeat_rows(name: str, data: Ints, counts: Ints) -> Ints:
     return repeated
 
 
+def first_copies(data: Ints, counts: Ints, size: int) -> tuple[Ints, Ints]:
+    """Return the rows whose first `size` copies `repeat_rows` repeats, with counts of no more; negative ones stay."""
+    if size > MAX_COPIES:
+        return data, counts
+    data, counts = data[:, :size], counts[:size]
+    if (counts == 1).all():
+        return data, counts
+    counts = np.clip(counts, -MAX, size).astype(np.int64)
+    beyond = np.maximum(np.cumsum(np.maximum(counts, 0)) - size, 0)
+    return data, np.where(counts > 0, np.maximum(counts - beyond, 0), counts)
+
+
 def check_diffs(diffs: Ints) -> None:
     """Raise SchemaMismatch for -2^63, the only int64 that is no diff: its negation does not fit 64 bits."""
     if not is_exact(diffs) and diffs.size and int(diffs.min()) < -MAX:

@@ -45,28 +45,28 @@ class OneShotQueries:
         self.tenants = tenants
         self.limits = limits
 
-    def query(self, name: str, arguments: Arguments | None, as_of: int | None) -> pa.Table:
-        """Return the rows of a rule or relation."""
-        return self._prepare(name, arguments, as_of)()
+    def query(self, name: str, arguments: Arguments | None, as_of: int | None, limit: int | None) -> pa.Table:
+        """Return the rows of a rule or relation; not many more than `limit` if it has no arguments."""
+        return self._prepare(name, arguments, as_of, limit)()
 
-    def query_text(self, text: RuleText, arguments: Arguments | None, as_of: int | None) -> pa.Table:
-        """Return the rows of the last rule of a text, without registering it."""
+    def query_text(self, text: RuleText, arguments: Arguments | None, as_of: int | None, limit: int | None) -> pa.Table:
+        """Return the rows of the last rule of a text, without registering it; rows as `query` does."""
         if text.bases:
             name = text.bases[0].name
             hint = did_you_mean(name, self.answers.catalog.relations)
             raise UndefinedName(f"no relation is called {name!r}", hint=hint)
         with TemporaryText(self.answers, text):
-            read = self._prepare(text.names[-1], arguments, as_of)
+            read = self._prepare(text.names[-1], arguments, as_of, limit)
         return read()  # may wait, when the names of the text are free again
 
-    def _prepare(self, name: str, arguments: Arguments | None, as_of: int | None) -> Read:
+    def _prepare(self, name: str, arguments: Arguments | None, as_of: int | None, limit: int | None) -> Read:
         """Return a function that reads the answer and releases it; what must be built is built now."""
         if self.db.epoch == 0:  # nothing was ever inserted: close the first, empty time
             self.db.advance(wait=not self.db.answers_lag)
         if arguments is None:
             answer = self._maintained(name) or self.answers.build(name, False, self.answers.unique_label(name))
             answer.users += 1
-            return partial(self._read, answer, as_of)
+            return partial(self._read, answer, as_of, limit)
         columns, rows = self.tenants.rows(name, arguments)
         look_up = self._look_up(name, columns, rows, as_of)
         if look_up is not None:
@@ -74,7 +74,7 @@ class OneShotQueries:
         if self.answers.parameters(name) is None and (as_of is not None or name in self.answers.catalog.relations):
             schema = client_schema(self.answers.relation(name))
             encode(schema.select(columns), rows, self.db.symbols)  # raises if a value has the wrong type
-            read = self._prepare(name, None, as_of)
+            read = self._prepare(name, None, as_of, None)
             return lambda: matching_rows(read(), columns, rows)
         return self._build_for_arguments(name, columns, rows, as_of)
 
@@ -91,13 +91,17 @@ class OneShotQueries:
         answer = self._maintained(name)
         return None if answer is None else answer.output.look_up(columns, list(rows), as_of)
 
-    def _read(self, answer: MaintainedAnswer, as_of: int | None) -> pa.Table:
+    def _read(self, answer: MaintainedAnswer, as_of: int | None, limit: int | None) -> pa.Table:
         try:
-            table = answer.output.snapshot(as_of)
+            if limit is None or limit < 0:
+                table = answer.output.snapshot(as_of)
+                total = table.num_rows
+            else:
+                table, total = answer.output.first_rows(limit, as_of)
         finally:
             answer.release()
             self.answers.forget_unused()
-        self.limits.check_rows(answer.relation.name, table.num_rows)
+        self.limits.check_rows(answer.relation.name, total)
         return table if answer.relation.columns else table.select([])
 
     def _build_for_arguments(

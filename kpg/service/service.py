@@ -439,12 +439,12 @@ class Service:
             self.grants.require("read", [text_or_name])
             self._require_readable([text_or_name])
             with self.guard.raised(limits, self._groups(owner)):
-                table = self._one_shot.query(text_or_name, arguments, as_of)
+                table = self._one_shot.query(text_or_name, arguments, as_of, limit)
         else:
             text = self._read_rules(language, text_or_name, self.answers.unique_label("query"))
             self._require_readable(relations_read(text))
             with self.guard.raised(limits, self._groups(owner)):
-                table = self._one_shot.query_text(text, arguments, as_of)
+                table = self._one_shot.query_text(text, arguments, as_of, limit)
         self.limits.check_rows(text_or_name, table.num_rows)
         return table if limit is None else table.slice(0, limit)
 

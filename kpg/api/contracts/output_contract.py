@@ -70,6 +70,20 @@ class Output(Uncopyable, Releasable):
     def read_rows(self, as_of: Any, counts: bool) -> pa.Table:
         """Return the rows as of a time, or each once with its count, without the order of the answer."""
 
+    @abstractmethod
+    def read_first_rows(self, size: int, as_of: Any) -> tuple[pa.Table, int]:
+        """Return the first `size` rows of `read_rows`, and the number of all; the others are not read."""
+
+    def first_rows(self, size: int, as_of: Any = None) -> tuple[pa.Table, int]:
+        """Return the first `size` rows of a snapshot, and the number of all.
+
+        Where a snapshot raises an error because a later row has a negative count, this returns the first rows.
+        """
+        if not self.order:
+            return self.read_first_rows(size, as_of)
+        table = self.snapshot(as_of)
+        return table.slice(0, size), table.num_rows
+
     def snapshot(self, as_of: Any = None, *, counts: bool = False) -> pa.Table:
         """Return the rows as of a time, by default the last complete one; with counts=True each once with its count."""
         if counts or not self.order:

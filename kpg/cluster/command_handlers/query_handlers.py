@@ -11,6 +11,7 @@ from kpg.cluster.rank_commands.query_commands import (
     DiscardChangesCommand,
     EndGroupCommand,
     FailOutputCommand,
+    FirstRowsCommand,
     IndexedRowsCommand,
     InstallArrangementCommand,
     InstallOutputCommand,
@@ -30,7 +31,7 @@ from kpg.cluster.rank_commands.query_commands import (
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration, rank_limits
 from kpg.cluster.rank_reports import index_key
 from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
-from kpg.cluster.shard_blocks import shard_block
+from kpg.cluster.shard_blocks import first_rows_block, shard_block
 from kpg.plan import plan_document
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.parts import FailureSpec
@@ -119,6 +120,15 @@ def snapshot(rank: RankGeneration, command: SnapshotCommand, blocks: Blocks) -> 
         assert epoch is not None
         return Answer(None, [RowBlock(output.lanes_at(epoch), symbolic_lanes(output.schema))])
     return Answer(None, [shard_block(rank.db, output.readable(), output.schema, command.as_of, None)])
+
+
+@HANDLERS.handles(FirstRowsCommand)
+def first_rows(rank: RankGeneration, command: FirstRowsCommand, blocks: Blocks) -> Answer[str]:
+    """Send the first rows of an output, and count all."""
+    rank.settle()
+    output = rank.outputs[command.name]
+    block, total = first_rows_block(rank.db, output.readable(), output.schema, command.as_of, command.size)
+    return Answer(str(total), [block])
 
 
 @HANDLERS.handles(LookupCommand)

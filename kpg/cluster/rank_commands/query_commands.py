@@ -114,6 +114,18 @@ class SnapshotCommand(Command[None]):
     failing: bool = False  # send them also if the answer fails; as of the last complete time
 
 
+@message("first_rows", COMMANDS)
+class FirstRowsCommand(Command[str]):
+    """Send the first `size` rows of an output as of a time, as a block.
+
+    The result is the number of all rows, as text: it may leave 64 bits.
+    """
+
+    name: str
+    size: int
+    as_of: TimeSpec | None = None
+
+
 @message("lookup", COMMANDS)
 class LookupCommand(Command[None]):
     """Send the rows of an arrangement with the keys of the block, as of a time."""
