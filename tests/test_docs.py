@@ -84,7 +84,7 @@ FOR_THE_ENGINE = {
     "encode_rows", "take_encoded",
     "answered", "catch_up", "keep_times_apart", "lanes", "notify", "on_failure", "preview", "read_rows",  # Output
     "read_first_rows", "first_rows",
-    "skip_changes", "leave_groups", "share_limits", "take_limits",  # Output, of a service
+    "skip_changes", "leave_groups", "share_limits", "take_limits", "circulating",  # Output, of a service
 }  # fmt: skip
 
 
