@@ -85,11 +85,9 @@ class EmbeddedInput(EncodingInput):
             self.take_lanes(Updates(old.data, constant(self.db.time.elements[0]), -old.diffs))
         self.take_encoded(data, 1)
 
-    def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
+    def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> None:
         worker = self.db.worker
-        data = self.encode_rows(function(worker.index, worker.peers, **options))
-        self.take_encoded(data, diff)
-        return int(data.shape[1])
+        self.take_encoded(self.encode_rows(function(worker.index, worker.peers, **options)), diff)
 
     def present(self, names: tuple[str, ...], keys: Ints) -> Updates:
         base = self.base()

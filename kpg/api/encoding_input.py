@@ -56,8 +56,8 @@ class EncodingInput(Input):
         """Accept encoded rows, each key once, in place of the rows with equal key."""
 
     @abstractmethod
-    def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
-        """Accept the rows that a function returns on each worker; return their number."""
+    def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> None:
+        """Accept the rows that a function returns on each worker."""
 
     def change_lanes(self, data: Ints, diffs: Ints, names: tuple[str, ...], order: str | None) -> None:
         key = list(self.schema.lanes_of(names))
@@ -73,11 +73,11 @@ class EncodingInput(Input):
     def remove(self, rows: Any) -> None:
         self.take_encoded(self.encode_rows(rows), -1)
 
-    def insert_made(self, function: Callable[..., Any], **options: Any) -> int:
-        return self._take_made(function, options, 1)
+    def insert_made(self, function: Callable[..., Any], **options: Any) -> None:
+        self._take_made(function, options, 1)
 
-    def remove_made(self, function: Callable[..., Any], **options: Any) -> int:
-        return self._take_made(function, options, -1)
+    def remove_made(self, function: Callable[..., Any], **options: Any) -> None:
+        self._take_made(function, options, -1)
 
     def update_at(self, rows: Any, time: Any, diff: Any = 1) -> None:
         data = self.encode_rows(rows)
@@ -111,6 +111,11 @@ class EncodingInput(Input):
         self.insert_only = True
 
     def encode_rows(self, rows: Any) -> Ints:
+        self._check_open()
+        return encode(self.schema, rows, self.db.symbols)
+
+    def _check_open(self) -> None:
+        """Raise if the input takes no rows of users, or no more of them."""
         self.db.check()
         if self.is_log:
             raise InUse(f"{self.name} is written by the db itself")
@@ -118,7 +123,6 @@ class EncodingInput(Input):
             raise Closed(f"input {self.name} is closed")
         if not self.db.time:
             raise Closed(f"input {self.name} is closed", detail="The clock was advanced to its end.")
-        return encode(self.schema, rows, self.db.symbols)
 
     def take_encoded(self, data: Ints, diff: int) -> None:
         n = data.shape[1]

@@ -37,7 +37,12 @@ from kpg.cluster.cluster_transactions import ClusterTransactions
 from kpg.cluster.coordinator import Coordinator, Launcher, RankReply
 from kpg.cluster.generations import Generations
 from kpg.cluster.rank_commands.command_kinds import Command, StructuralCommand
-from kpg.cluster.rank_commands.input_commands import CreateInputCommand, DropTemporaryCommand, RowsCommand
+from kpg.cluster.rank_commands.input_commands import (
+    CreateInputCommand,
+    DropTemporaryCommand,
+    MakeRowsCommand,
+    RowsCommand,
+)
 from kpg.cluster.rank_commands.inspection_commands import (
     CallCommand,
     DescribeCommand,
@@ -62,7 +67,7 @@ from kpg.cluster.rank_commands.storage_commands import (
 )
 from kpg.cluster.rank_commands.time_commands import ServeCommand, SettleCommand
 from kpg.cluster.request_frames import RowBlock
-from kpg.cluster.request_history import RequestHistory
+from kpg.cluster.request_history import ALL_RANKS, RequestHistory
 from kpg.cluster.row_admission import RowAdmission
 from kpg.cluster.sent_rows import SentRows
 from kpg.columns.schema import Schema
@@ -210,6 +215,17 @@ class ClusterDatabase(CompletingDatabase):
                 if self.directory is None:
                     raise
                 self.generations.recover()  # which sends these rows, too
+
+    def tell_all(self, command: MakeRowsCommand) -> None:
+        """Make all workers make rows, without waiting for them: the command leaves with the next one."""
+        with self.coordinator.lock:
+            self.pending.keep_copy(ALL_RANKS, command, ())
+            try:
+                self.coordinator.tell_all(command, hold=True)
+            except WorkerLost:
+                if self.directory is None:
+                    raise
+                self.generations.recover()  # which sends this command, too
 
     # Time
 

@@ -99,14 +99,20 @@ class ClusterInput(EncodingInput):
         parts = self._owned_parts(Updates(data, now, constant((1,))), self.key)
         self._send(parts, InsertCommand(self.name, replacing=True))
 
-    def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> int:
-        """Make each worker import the function by name and call it; no row passes through this process."""
+    def _take_made(self, function: Callable[..., Any], options: dict[str, Any], diff: int) -> None:
+        """Make each worker import the function by name and call it; no row passes through this process.
+
+        The command leaves with the next one. If a worker fails, the advance raises its error.
+        """
+        self._check_open()
         if self.key and self.keeps_rows:
             raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
         name = name_of_function(function)
         self.db.pending.add(self.name, self.db.time.elements[0])
         self.db.pending.scattered.add(self.name)
-        return sum(reply.value for reply in self.db.ask(MakeRowsCommand(self.name, name, options, diff)))
+        self.db.pending.have_made = True
+        with self.db.pending.all_or_nothing():
+            self.db.tell_all(MakeRowsCommand(self.name, name, options, diff))
 
     def _send(self, parts: list[tuple[int, Updates]], command: RowsCommand) -> None:
         """Send rows to workers, if there are any."""

@@ -25,6 +25,7 @@ from kpg.cluster.rank_commands.time_commands import (
 from kpg.cluster.sent_rows import SentMark
 from kpg.cluster.staged_rows import KEPT_SECONDS
 from kpg.errors import KpgError, ResourceError, StorageError, Unavailable, WorkerLost
+from kpg.protocol.error_messages import error_of
 from kpg.storage.record import Origin
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class ClusterTransactions:
         self._closing = [closing for closing in self._closing if closing != name]
 
     def _try_advance(self, frontier: Frontier, origins: tuple[Origin, ...], wait: bool) -> list[RankReply[RankReport]]:
-        """Make all workers log the rows they received and agree that all have, then move their clocks."""
+        """Make all workers make and log their rows, and agree that all have, then move their clocks."""
         self._check_accepted()
         to, written_origins = frontier.elements, tuple((origin.source, origin.batch) for origin in origins)
         sealed = self.db.completion.take_sealed() if self.db.answers_lag else -1
@@ -132,13 +133,19 @@ class ClusterTransactions:
             wait,
             sealed if sealed >= 0 else None,
             seal,
+            made=self.db.pending.have_made,
             log=self.db.directory is not None,
         )
         try:
-            return self.db.coordinator.ask(command)
+            replies = self.db.coordinator.ask(command)
         except StorageError:
             self.db.completion.hold_seal(False)
             raise
+        for reply in replies:
+            if reply.value.refused is not None:  # then no rank has moved its clock
+                self.db.completion.hold_seal(False)
+                raise self._drop_rows(error_of(reply.value.refused))
+        return replies
 
     def _check_accepted(self) -> None:
         """If workers may refuse rows, wait until they have accepted all; else drop the pending rows on all of them."""
@@ -147,9 +154,14 @@ class ClusterTransactions:
         try:
             self.db.coordinator.ask(TimeCommand())
         except ResourceError as error:
-            self.take_back()
-            error.detail = f"{error.detail or ''} All rows since the last advance were dropped.".strip()
-            raise
+            raise self._drop_rows(error) from None
+
+    def _drop_rows(self, error: KpgError) -> KpgError:
+        """Drop the pending rows on all workers, because one of them does not accept its part; return what to raise."""
+        self.take_back()
+        cause = f"{error.detail.rstrip('.')}. " if error.detail else ""
+        error.detail = f"{cause}All rows since the last advance were dropped."
+        return error
 
     def _finish_advance(self, frontier: Frontier, replies: list[RankReply[RankReport]], wait: bool) -> None:
         """Note that all workers have moved to a time, and keep the changes that they sent."""

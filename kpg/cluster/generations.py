@@ -128,6 +128,6 @@ class Generations:
             restore()
         for inserted in self.history.open_rows:
             if inserted.rank == ALL_RANKS:
-                self._coordinator.ask(inserted.command)
+                self._coordinator.tell_all(inserted.command)
             else:
                 self._coordinator.tell(inserted.rank, inserted.command, inserted.blocks)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kpg.api.arrow_functions import ArrowFunction
 from kpg.api.changes import EachChange
@@ -34,11 +34,19 @@ from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.dataflow.graph import Dataflow
 from kpg.errors import UndefinedName
+from kpg.protocol.parts import FailureSpec
 
 # Polling for this long before sleeping: a wake-up costs more than a peer needs to answer within a round of a loop.
 SPIN_SECONDS = 500e-6
 SHARED_PREFIX = "shared "  # of the kind of a source, in a plan that finds or installs indexes of it
 SETTLE_TIMEOUT_SECONDS = 1.0  # a sleeping rank checks this often whether the coordinator has given up
+
+
+class TransactionMark(NamedTuple):
+    """The state of the open epoch before a transaction."""
+
+    rows: PendingMark
+    refusals: dict[str, FailureSpec]
 
 
 class RankGeneration:
@@ -61,7 +69,8 @@ class RankGeneration:
         self.groups: dict[int, UsageGroup] = {}  # by number: what the queries of a session or tenant use here
         self.reports = RankReports(db, self.outputs)
         self.completion = self.reports.completion
-        self.mark: PendingMark | None = None  # of the rows before the open transaction
+        self.mark: TransactionMark | None = None  # of the rows before the open transaction
+        self.refusals: dict[str, FailureSpec] = {}  # by input: why rows of the open epoch could not be made here
         self.data_service = DataService(db, self.outputs, self.settle, self.complete)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._spin_seconds = SPIN_SECONDS if db.worker.peers <= cores else 0.0  # spinning would take a peer's core
@@ -115,6 +124,15 @@ class RankGeneration:
         """
         inputs = [relation for relation in self.db.inputs.values() if relation.is_arranged]
         self._work_on([relation.base().dataflow for relation in inputs])
+
+    def agree(self, vote: bool) -> bool:
+        """Return whether all ranks vote yes; all vote at the same point of the same command."""
+
+        def while_waiting() -> None:
+            self.other_connections()  # which raises if the coordinator has given up this generation
+            self.work_on_inputs()
+
+        return self.mesh.agree(vote, while_waiting)
 
     def _work_on(self, dataflows: list[Dataflow]) -> None:
         """Do the work of some dataflows that is ready, and exchange their progress with the peers."""

@@ -82,10 +82,15 @@ def encode_frame(
 
 
 def encode_refusal(error: BaseException) -> str:
-    """Return the JSON of an error. Processes of one db trust each other, so a foreign error keeps its text."""
+    """Return the JSON of an error."""
+    return dump_json(plain(failure_on_worker(error)))
+
+
+def failure_on_worker(error: BaseException) -> FailureSpec:
+    """Return the description of an error. Processes of one db trust each other, so a foreign error keeps its text."""
     if not isinstance(error, KpgError):
         error = KpgError(f"a worker failed: {type(error).__name__}", detail=str(error))
-    return dump_json(plain(failure_of(error)))
+    return failure_of(error)
 
 
 def decode_frame(body: Ints, dictionary: frame_codec.SymbolDictionary) -> IncomingMessage:

@@ -40,7 +40,7 @@ ALL_RANKS = -1
 
 
 class InsertedRows(NamedTuple):
-    """A command of the open transaction: rows that one rank got, or a command to all ranks that made rows."""
+    """A command of the open transaction: rows that one rank got, or a command to all ranks to make rows."""
 
     rank: int
     command: RowsCommand | MakeRowsCommand
@@ -54,8 +54,8 @@ class RequestHistory:
         self.structure: list[Command[None]] = []
         self.open_rows: list[InsertedRows] = []
 
-    def record_rows(self, rank: int, command: RowsCommand, blocks: Sequence[RowBlock]) -> None:
-        """Record rows of the open transaction that were sent to a rank."""
+    def record_rows(self, rank: int, command: RowsCommand | MakeRowsCommand, blocks: Sequence[RowBlock]) -> None:
+        """Record rows of the open transaction that were sent to a rank, or that ALL_RANKS make."""
         self.open_rows.append(InsertedRows(rank, command, tuple(blocks)))
 
     def record(self, command: Command[Any]) -> None:
@@ -63,8 +63,6 @@ class RequestHistory:
         match command:
             case AdvanceCommand():
                 self.open_rows.clear()
-            case MakeRowsCommand():
-                self.open_rows.append(InsertedRows(ALL_RANKS, command, ()))
             case ChangeLimitsCommand(name, limits):
                 self.structure = [with_limits(past, name, limits) for past in self.structure]
             case ReleaseOutputCommand(name):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from kpg.algebra.order import Time, join, least
-from kpg.cluster.rank_commands.input_commands import RowsCommand
+from kpg.cluster.rank_commands.input_commands import MakeRowsCommand, RowsCommand
 from kpg.cluster.request_frames import RowBlock
 from kpg.cluster.request_history import RequestHistory
 from kpg.cluster.row_admission import RowAdmission
@@ -38,6 +38,7 @@ class SentRows:
         self._names: dict[str, None] = {}
         self._latest: dict[str, Time] = {}
         self.scattered: set[str] = set()  # inputs with pending rows that are not at their owners
+        self.have_made = False  # whether workers make some of them, and may fail to
         self._start = least(coordinates)
         self._history = history
         self._keep_copies = keep_copies
@@ -47,8 +48,8 @@ class SentRows:
         self._names[name] = None
         self._latest[name] = join(self.latest(name), time)
 
-    def keep_copy(self, rank: int, command: RowsCommand, blocks: Sequence[RowBlock]) -> None:
-        """Keep a copy of rows that one worker receives, if the db must be able to send them again."""
+    def keep_copy(self, rank: int, command: RowsCommand | MakeRowsCommand, blocks: Sequence[RowBlock]) -> None:
+        """Keep a copy of rows that one worker receives or all make, if the db must be able to send them again."""
         if self._keep_copies:
             self._history.record_rows(rank, command, blocks)
 
@@ -70,6 +71,7 @@ class SentRows:
         """Drop all pending rows: they are part of an epoch now, or are taken back."""
         self._names.clear()
         self.scattered.clear()
+        self.have_made = False
         self.admission.end()
         self._history.open_rows.clear()
 

@@ -219,10 +219,10 @@ def test_each_worker_can_make_its_own_rows(clusters: Clusters, workers: int) -> 
     db = clusters(workers)
     edges = db.input("made", n=int, m=int)
     answer = edges.count("m").output("made answer")
-    assert edges.insert_made(generated_rows.numbers, total=1000, modulus=10) == 1000
+    edges.insert_made(generated_rows.numbers, total=1000, modulus=10)
     db.advance()
     assert sorted(answer.rows()) == [(digit, 100) for digit in range(10)]
-    assert edges.remove_made(generated_rows.numbers, total=15, modulus=10) == 15
+    edges.remove_made(generated_rows.numbers, total=15, modulus=10)
     db.advance()
     assert sorted(answer.rows()) == [(digit, 98 if digit < 5 else 99) for digit in range(10)]
     answer.release()

@@ -55,12 +55,15 @@ class Input(SourceCollection):
         """Remove rows, each once."""
 
     @abstractmethod
-    def insert_made(self, function: Callable[..., Any], **options: Any) -> int:
-        """Add the rows that `function(worker, workers, **options)` returns on each worker; return their number."""
+    def insert_made(self, function: Callable[..., Any], **options: Any) -> None:
+        """Add the rows that `function(worker, workers, **options)` returns on each worker.
+
+        Several workers may call it later, at the next advance at the latest, which raises its error.
+        """
 
     @abstractmethod
-    def remove_made(self, function: Callable[..., Any], **options: Any) -> int:
-        """Remove the rows that `function(worker, workers, **options)` returns on each worker; return their number."""
+    def remove_made(self, function: Callable[..., Any], **options: Any) -> None:
+        """Remove the rows that `function(worker, workers, **options)` returns on each worker, as `insert_made` adds."""
 
     @abstractmethod
     def update_at(self, rows: Any, time: Any, diff: Any = 1) -> None:

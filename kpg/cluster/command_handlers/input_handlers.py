@@ -22,7 +22,7 @@ from kpg.cluster.rank_commands.input_commands import (
     SizeCommand,
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
-from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
+from kpg.cluster.request_frames import Answer, RowBlock, failure_on_worker, symbolic_lanes
 from kpg.columns.updates import spread
 from kpg.plan.plan_values import function_of_name, read_schema
 
@@ -68,11 +68,14 @@ def change_rows(rank: RankGeneration, command: ChangeRowsCommand, blocks: Blocks
 
 
 @HANDLERS.handles(MakeRowsCommand)
-def make_rows(rank: RankGeneration, command: MakeRowsCommand, blocks: Blocks) -> int:
-    """Insert or remove the rows that a function makes for this rank."""
+def make_rows(rank: RankGeneration, command: MakeRowsCommand, blocks: Blocks) -> None:
+    """Insert or remove the rows that a function makes for this rank. An error is kept until the advance."""
     relation = rank.find_input(command.name)
     change = relation.insert_made if command.diff > 0 else relation.remove_made
-    return change(function_of_name(command.function), **command.options)
+    try:
+        change(function_of_name(command.function), **command.options)
+    except Exception as error:
+        rank.refusals.setdefault(command.name, failure_on_worker(error))
 
 
 @HANDLERS.handles(ArrangeInputCommand)
@@ -114,6 +117,7 @@ def close_input(rank: RankGeneration, command: CloseInputCommand, blocks: Blocks
 def drop_input(rank: RankGeneration, command: DropInputCommand, blocks: Blocks) -> None:
     """Drop an input."""
     rank.find_input(command.name).drop()
+    rank.refusals.pop(command.name, None)
     rank.db.undeclare(TEMPORARY_PREFIX + command.name)
 
 

@@ -15,7 +15,7 @@ from kpg.cluster.rank_commands.time_commands import (
     TimeCommand,
 )
 from kpg.cluster.rank_durability import RankDurable
-from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
+from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration, TransactionMark
 from kpg.cluster.rank_reports import exceeded_limit
 from kpg.cluster.request_frames import Answer
 from kpg.storage.record import Origin
@@ -30,6 +30,8 @@ def advance(rank: RankGeneration, command: AdvanceCommand, blocks: Blocks) -> An
     db, origins = rank.db, tuple(Origin(*origin) for origin in command.origins)
     if command.sealed is not None:
         rank.completion.note_sealed(command.sealed)
+    if command.made and not rank.agree(not rank.refusals):
+        return Answer(RankReport(refused=next(iter(rank.refusals.values()), None)))
     if command.log:
         assert isinstance(db.durable, RankDurable)
         if not db.durable.write_with_all(db, Frontier(command.to), origins, rank.work_on_inputs):
@@ -72,7 +74,7 @@ def serve(rank: RankGeneration, command: ServeCommand, blocks: Blocks) -> None:
 @HANDLERS.handles(MarkCommand)
 def mark(rank: RankGeneration, command: MarkCommand, blocks: Blocks) -> None:
     """Mark the rows of the open epoch."""
-    rank.mark = rank.db.pending.mark(rank.db.time)
+    rank.mark = TransactionMark(rank.db.pending.mark(rank.db.time), rank.refusals.copy())
 
 
 @HANDLERS.handles(TakeBackCommand)
@@ -81,8 +83,10 @@ def take_back(rank: RankGeneration, command: TakeBackCommand, blocks: Blocks) ->
     mark, rank.mark = rank.mark, None
     if command.marked:
         if mark is not None:
-            rank.db.pending.restore(mark, rank.db.time)
+            rank.db.pending.restore(mark.rows, rank.db.time)
+            rank.refusals = mark.refusals
         return
+    rank.refusals.clear()
     rank.data_service.end_publication(committed=False)
     rank.db.pending.discard()
 

@@ -44,10 +44,10 @@ RowsCommand = InsertCommand | ChangeRowsCommand  # what a single rank gets
 
 
 @message("make", COMMANDS)
-class MakeRowsCommand(Command[int]):
+class MakeRowsCommand(Command[None]):
     """Insert (diff 1) or remove (diff -1) the rows that `function(rank, ranks, **options)` returns on each rank.
 
-    The result is the number of rows.
+    Sent to all ranks, without waiting for a reply. A rank that fails refuses the next advance, and so do the others.
     """
 
     name: str

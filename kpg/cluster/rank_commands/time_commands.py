@@ -29,6 +29,7 @@ class RankReport:
     circulating: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by output that has failed: its values
     spare_bytes: int | None = None  # of memory before the limit, in the result of an advance; None without a limit
     behind: dict[str, tuple[int, int]] = field(default_factory=dict)  # by output beyond a limit: epochs, pinned bytes
+    refused: FailureSpec | None = None  # why this rank could not make its rows: no clock has moved
 
 
 @message("advance", COMMANDS)
@@ -45,6 +46,7 @@ class AdvanceCommand(Command[RankReport]):
     wait: bool = True
     sealed: int | None = None  # the last epoch that all ranks have completed, if they work in slices
     seal: bool = True  # whether the rank may seal what it has completed; otherwise the coordinator sends a `seal`
+    made: bool = False  # ranks make some of the rows: they move their clocks only if all of them could
     log: bool = False  # a rank that cannot write refuses; the clocks of all ranks then stay where they are
 
 
