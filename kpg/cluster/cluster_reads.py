@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,8 @@ from kpg.algebra.order import Time
 from kpg.api.trace_reads import rows_table
 from kpg.cluster.cluster_completion import ReportedAnswer
 from kpg.cluster.cluster_output import ClusterOutput
+from kpg.cluster.coordinator import RankReply
+from kpg.cluster.rank_commands.command_kinds import Command
 from kpg.cluster.rank_commands.query_commands import (
     FirstRowsCommand,
     IndexedRowsCommand,
@@ -29,10 +31,13 @@ from kpg.cluster.rank_commands.query_commands import (
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, concatenate, constant, spread
+from kpg.errors import TimeNotReached
 
 if TYPE_CHECKING:
     from kpg.cluster.cluster_database import ClusterDatabase
     from kpg.cluster.cluster_input import ClusterInput
+
+Result = TypeVar("Result")
 
 
 class ClusterReads:
@@ -49,14 +54,34 @@ class ClusterReads:
         blocks: Sequence[RowBlock] = (),
     ) -> Updates:
         """Return rows of an answer as of a time."""
-        time = self._time_to_read(answer, as_of)
-        return all_rows([reply.blocks[0] for reply in self.db.ask(replace(command, as_of=time), blocks)])
+        return all_rows(
+            [reply.blocks[0] for reply in self._ask(lambda time: replace(command, as_of=time), answer, as_of, blocks)]
+        )
 
     def first_rows(self, command: FirstRowsCommand, answer: ReportedAnswer, as_of: Any) -> tuple[Updates, int]:
         """Return the first rows of each worker as of a time, and the number of all rows."""
-        time = self._time_to_read(answer, as_of)
-        replies = self.db.ask(replace(command, as_of=time))
+        replies = self._ask(lambda time: replace(command, as_of=time), answer, as_of)
         return all_rows([reply.blocks[0] for reply in replies]), sum(int(reply.value) for reply in replies)
+
+    def _ask(
+        self,
+        command_at: Callable[[Time | None], Command[Result]],
+        answer: ReportedAnswer | None,
+        as_of: Any,
+        blocks: Sequence[RowBlock] = (),
+    ) -> list[RankReply[Result]]:
+        """Ask all workers as of a time; again if they have begun a new generation, which may not have completed it."""
+        while True:
+            command = command_at(self._time_to_read(answer, as_of))
+            recoveries = self.db.recoveries
+            try:
+                replies = self.db.ask(command, blocks)
+            except TimeNotReached:
+                if recoveries == self.db.recoveries:
+                    raise
+            else:
+                if recoveries == self.db.recoveries:
+                    return replies
 
     def _time_to_read(self, answer: ReportedAnswer | None, as_of: Any) -> Time | None:
         """Return the time to read an answer at, or an input if there is none; wait until it is complete.
@@ -88,9 +113,9 @@ class ClusterReads:
         """Return a function that returns the rows of an input or output with some keys, if it has an index by them."""
         db, key_schema = self.db, source.schema.select(keys)
         encoded = Updates(encode(key_schema, rows, db.symbols), constant((0,)), constant((1,)))
-        time = self._time_to_read(source if isinstance(source, ClusterOutput) else None, as_of)
-        command = IndexedRowsCommand(kind, source.name, keys, time)
-        replies = db.ask(command, [RowBlock(encoded, symbolic_lanes(key_schema))])
+        answer = source if isinstance(source, ClusterOutput) else None
+        command_at = partial(IndexedRowsCommand, kind, source.name, keys)
+        replies = self._ask(command_at, answer, as_of, [RowBlock(encoded, symbolic_lanes(key_schema))])
         if not replies[0].value:
             return None
         indexed = all_rows([reply.blocks[0] for reply in replies])
