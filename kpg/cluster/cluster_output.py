@@ -43,6 +43,8 @@ from kpg.protocol.parts import FailureSpec
 if TYPE_CHECKING:
     from kpg.cluster.cluster_database import ClusterDatabase
 
+UNLIMITED = 1 << 62  # more rows than any answer has
+
 
 class ClusterOutput(Output):
     """An answer that the workers maintain."""
@@ -189,16 +191,24 @@ class ClusterOutput(Output):
     def read_rows(self, as_of: Any, counts: bool) -> pa.Table:
         self._check_kept()
         warn_of_pending(self, as_of)
-        rows = self.db.reads.rows(SnapshotCommand(self.name), self, as_of)
-        if counts:
-            return counted_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
-        return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
+        if self.db.completion.in_request:
+            rows, _ = self.db.reads.rows_in_parts(self.name, UNLIMITED, self, as_of)
+        else:
+            rows = self.db.reads.rows(SnapshotCommand(self.name), self, as_of)
+        with self.db.in_turns():
+            if counts:
+                return counted_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
+            return rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0])
 
     def read_first_rows(self, size: int, as_of: Any) -> tuple[pa.Table, int]:
         self._check_kept()
         warn_of_pending(self, as_of)
-        rows, total = self.db.reads.first_rows(FirstRowsCommand(self.name, size), self, as_of)
-        return first_rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0], size), total
+        if self.db.completion.in_request:
+            rows, total = self.db.reads.rows_in_parts(self.name, size, self, as_of)
+        else:
+            rows, total = self.db.reads.first_rows(FirstRowsCommand(self.name, size), self, as_of)
+        with self.db.in_turns():
+            return first_rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0], size), total
 
     def lanes(self) -> Updates:
         self._check()

@@ -2,14 +2,17 @@
 
     a read  =  the sum of the shards
 
-A row is on one worker only, the owner of its key, so that shards are concatenated and need no merging.
+A row is on one worker only, the owner of its key, so that shards are concatenated and need no merging. A request reads
+large answers in parts: workers serve other commands, and this process other requests, between two of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -22,16 +25,20 @@ from kpg.cluster.cluster_output import ClusterOutput
 from kpg.cluster.coordinator import RankReply
 from kpg.cluster.rank_commands.command_kinds import Command
 from kpg.cluster.rank_commands.query_commands import (
+    CloseReadCommand,
     FirstRowsCommand,
     IndexedRowsCommand,
     LookupCommand,
+    OpenReadCommand,
+    ReadPartCommand,
     ScanCommand,
     SnapshotCommand,
 )
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
+from kpg.columns.pause_points import aside
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, concatenate, constant, spread
-from kpg.errors import TimeNotReached
+from kpg.errors import KpgError, TimeNotReached
 
 if TYPE_CHECKING:
     from kpg.cluster.cluster_database import ClusterDatabase
@@ -39,12 +46,15 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+ROWS_PER_PART = 1 << 15  # that a worker sends of a large read before it serves other commands: about two milliseconds
+
 
 class ClusterReads:
     """Reads rows of answers, indexes and inputs from all workers."""
 
     def __init__(self, db: ClusterDatabase) -> None:
         self.db = db
+        self._numbers = count()  # of reads in parts
 
     def rows(
         self,
@@ -62,6 +72,50 @@ class ClusterReads:
         """Return the first rows of each worker as of a time, and the number of all rows."""
         replies = self._ask(lambda time: replace(command, as_of=time), answer, as_of)
         return all_rows([reply.blocks[0] for reply in replies]), sum(int(reply.value) for reply in replies)
+
+    def rows_in_parts(self, name: str, size: int, answer: ReportedAnswer, as_of: Any) -> tuple[Updates, int]:
+        """Return at least the first `size` rows of each worker as of a time, or all, and the number of all rows.
+
+        A request lets others run between two parts, on the workers and here. Small answers are one part.
+        """
+        first = FirstRowsCommand(name, min(size, ROWS_PER_PART))
+        rows, total = self.first_rows(first, answer, as_of)
+        while size > ROWS_PER_PART and total > ROWS_PER_PART:
+            number = next(self._numbers)
+            try:
+                replies = self._ask(partial(OpenReadCommand, number, name), answer, as_of)
+                total = sum(int(reply.value) for reply in replies)
+                shards = self._parts(number, size)
+            finally:
+                self._close(number)
+            if shards is not None:
+                parts = [part for shard in shards for part in shard]
+                with self.db.in_turns():
+                    return aside(sum(part.data.size for part in parts), all_rows, parts), total
+        return rows, total
+
+    def _parts(self, number: int, size: int) -> list[list[Updates]] | None:
+        """Return the parts of a read from each worker; None if a new generation, without the read, has begun."""
+        recoveries = self.db.recoveries
+        shards: list[list[Updates]] = [[] for _ in range(self.db.workers)]
+        while True:
+            replies = self.db.ask(ReadPartCommand(number, ROWS_PER_PART))
+            if self.db.recoveries != recoveries:
+                return None
+            for shard, reply in zip(shards, replies, strict=True):
+                shard.append(reply.blocks[0])
+            if not any(
+                reply.value and sum(map(len, shard)) < size for shard, reply in zip(shards, replies, strict=True)
+            ):
+                return shards
+            self.db.pause_request()
+            if self.db.recoveries != recoveries:
+                return None
+
+    def _close(self, number: int) -> None:
+        """End a read in parts; workers that are lost have ended it already."""
+        with suppress(KpgError):
+            self.db.ask(CloseReadCommand(number))
 
     def _ask(
         self,

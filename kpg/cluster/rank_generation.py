@@ -30,6 +30,7 @@ from kpg.cluster.handler_table import HandlerTable
 from kpg.cluster.mesh import Mesh
 from kpg.cluster.rank_commands.query_commands import AdmittedLimits, NumberedGroup
 from kpg.cluster.rank_reports import RankReports
+from kpg.cluster.shard_blocks import ShardRead
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates
 from kpg.dataflow.graph import Dataflow
@@ -67,6 +68,7 @@ class RankGeneration:
         self.arrangements: dict[int, EmbeddedArrangement] = {}
         self.probes: dict[int, EmbeddedProbe] = {}
         self.groups: dict[int, UsageGroup] = {}  # by number: what the queries of a session or tenant use here
+        self.reads: dict[int, ShardRead] = {}  # by number: reads in parts that the coordinator has not ended
         self.reports = RankReports(db, self.outputs)
         self.completion = self.reports.completion
         self.mark: TransactionMark | None = None  # of the rows before the open transaction

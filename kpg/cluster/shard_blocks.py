@@ -12,6 +12,7 @@ from kpg.api.trace_reads import check_readable, read_first_rows, read_rows
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, constant
+from kpg.trace.read_parts import PartReader, count_rows
 
 
 def shard_block(
@@ -34,6 +35,32 @@ def first_rows_block(
     time = check_readable(db, installed, as_of)
     data, counts, total = read_first_rows(installed, schema, time, size)
     return _block(schema, time, data, counts), total
+
+
+class ShardRead:
+    """A read of this rank's rows as of a time, in parts. It holds the batches, so that changes do not affect it."""
+
+    def __init__(
+        self, db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, as_of: Time | int | None
+    ) -> None:
+        self._schema = schema
+        self._time = check_readable(db, installed, as_of)
+        self._lanes = list(installed.schema.lanes_of(schema.names))
+        batches = installed.handle.batches(None)
+        self._reader = PartReader(batches, self._time)
+        self.total = count_rows(batches, self._time)  # the number of all rows
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all rows have been read."""
+        return self._reader.is_done
+
+    def next_block(self, size: int) -> RowBlock:
+        """Return the next rows, at least `size` of them if there are as many."""
+        if self.is_done:
+            return _block(self._schema, self._time, np.empty((self._schema.width, 0), np.int64), np.empty(0, np.int64))
+        data, counts = self._reader.next_rows(size)
+        return _block(self._schema, self._time, data[self._lanes], counts[0])
 
 
 def _block(schema: Schema, time: Time, data: Ints, counts: Ints) -> RowBlock:

@@ -8,6 +8,7 @@ from kpg.api.usage_guard import LimitedUsage
 from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.query_commands import (
     ChangeLimitsCommand,
+    CloseReadCommand,
     DiscardChangesCommand,
     EndGroupCommand,
     FailOutputCommand,
@@ -18,8 +19,10 @@ from kpg.cluster.rank_commands.query_commands import (
     InstallProbeCommand,
     KeepTimesCommand,
     LookupCommand,
+    OpenReadCommand,
     OutputFrontierCommand,
     ProbeFrontierCommand,
+    ReadPartCommand,
     RebuildOutputCommand,
     ReleaseArrangementCommand,
     ReleaseOutputCommand,
@@ -31,7 +34,7 @@ from kpg.cluster.rank_commands.query_commands import (
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration, rank_limits
 from kpg.cluster.rank_reports import index_key
 from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
-from kpg.cluster.shard_blocks import first_rows_block, shard_block
+from kpg.cluster.shard_blocks import ShardRead, first_rows_block, shard_block
 from kpg.plan import plan_document
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.parts import FailureSpec
@@ -129,6 +132,31 @@ def first_rows(rank: RankGeneration, command: FirstRowsCommand, blocks: Blocks) 
     output = rank.outputs[command.name]
     block, total = first_rows_block(rank.db, output.readable(), output.schema, command.as_of, command.size)
     return Answer(str(total), [block])
+
+
+@HANDLERS.handles(OpenReadCommand)
+def open_read(rank: RankGeneration, command: OpenReadCommand, blocks: Blocks) -> str:
+    """Begin a read in parts, and count all rows."""
+    rank.settle()
+    output = rank.outputs[command.name]
+    read = rank.reads[command.number] = ShardRead(rank.db, output.readable(), output.schema, command.as_of)
+    return str(read.total)
+
+
+@HANDLERS.handles(ReadPartCommand)
+def read_part(rank: RankGeneration, command: ReadPartCommand, blocks: Blocks) -> Answer[bool]:
+    """Send the next part of a read."""
+    read = rank.reads.get(command.number)
+    if read is None:
+        return Answer(False)
+    block = read.next_block(command.size)
+    return Answer(not read.is_done, [block])
+
+
+@HANDLERS.handles(CloseReadCommand)
+def close_read(rank: RankGeneration, command: CloseReadCommand, blocks: Blocks) -> None:
+    """End a read in parts."""
+    rank.reads.pop(command.number, None)
 
 
 @HANDLERS.handles(LookupCommand)

@@ -126,6 +126,33 @@ class FirstRowsCommand(Command[str]):
     as_of: TimeSpec | None = None
 
 
+@message("open_read", COMMANDS)
+class OpenReadCommand(Command[str]):
+    """Begin to read an output as of a time, in parts. The result is the number of all rows, as `first_rows` has it."""
+
+    number: int  # of the read
+    name: str
+    as_of: TimeSpec | None = None
+
+
+@message("read_part", COMMANDS)
+class ReadPartCommand(Command[bool]):
+    """Send the next rows of a read, at least `size` of them if there are as many, as a block.
+
+    The result is whether there may be more. A rank of a later generation does not know the read, and sends nothing.
+    """
+
+    number: int
+    size: int
+
+
+@message("close_read", COMMANDS)
+class CloseReadCommand(Command[None]):
+    """End a read in parts; may be repeated."""
+
+    number: int
+
+
 @message("lookup", COMMANDS)
 class LookupCommand(Command[None]):
     """Send the rows of an arrangement with the keys of the block, as of a time."""
