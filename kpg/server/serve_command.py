@@ -172,7 +172,7 @@ LIMITS = (
     ("answer-rules", "N", "rules that one answer is computed by (500)"),
     ("plan-seconds", "N", "CPU seconds to parse and plan one text (2)"),
     ("plan-bytes", "BYTES", "memory to parse and plan one text (536870912)"),
-    ("memory", "BYTES", "memory of each process (three quarters of the machine's)"),
+    ("memory", "BYTES", "memory of each process (its own, and three quarters of the free memory)"),
 )
 
 SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options that are limits of the service
