@@ -1,10 +1,15 @@
 """Shared test settings: how hard Hypothesis looks, and kernels that run as machine code."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 # Before kpg is imported, and for all processes that tests start: tests of kernels mean their machine code.
 os.environ.setdefault("KPG_KERNELS", "compiled")
+
+# A background job of a shell ignores Ctrl-C, and then tests of interrupts would compute for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
