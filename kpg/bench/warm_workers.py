@@ -31,6 +31,11 @@ def warm_database(workers: int, effort: Effort = "default") -> Iterator[Database
         yield db
 
 
+def wait_for_made_rows(db: Database) -> None:
+    """Wait until all workers have made the rows of `insert_made`, which they otherwise do with the next advance."""
+    db.describe()
+
+
 def load_share(rank: int, workers: int) -> dict[str, Ints]:
     """Load all kernels into a worker, and return no rows."""
     for _ in load():

@@ -32,7 +32,7 @@ from kpg.bench.peers import scipy_graphs
 from kpg.bench.peers.peer_process import PeerProcess
 from kpg.bench.rolling_keys import in_words, worker_counts
 from kpg.bench.run import Run
-from kpg.bench.warm_workers import warm_database
+from kpg.bench.warm_workers import wait_for_made_rows, warm_database
 from kpg.graphs.bfs import bfs
 from kpg.graphs.reach import reach
 from kpg.graphs.wcc import wcc
@@ -233,6 +233,7 @@ class GraphTasks:
     def perform(self, root: int, source: dict[str, Any]) -> None:
         """Run and measure each task, then drop everything."""
         self.edges.insert_made(share_of_edges, **source)
+        wait_for_made_rows(self.db)
         forward = self.measure("index-f", lambda: index(self.db, self.edges, "src"))
         self.roots.insert([(root,)])
         self.db.advance()

@@ -21,6 +21,7 @@ from kpg.bench.measure import Stopwatch, wall_stopwatch
 from kpg.bench.peers.peer_process import PeerProcess
 from kpg.bench.row_checksums import checksum_of
 from kpg.bench.run import Reference, Run
+from kpg.bench.warm_workers import wait_for_made_rows
 from kpg.bench.workers import worker_shares
 from kpg.plan.plan_values import name_of_function
 
@@ -140,6 +141,7 @@ def complete(case: ScalingCase, db: kpg.Database, own_share: bool, stopwatch: St
     if own_share and workers > 1:
         for name, (create, options) in case.inputs.items():
             inputs[name].insert_made(create, **options)
+        wait_for_made_rows(db)
     elif own_share:
         for name, columns in all_rows.items():
             inputs[name].insert(columns)
