@@ -100,7 +100,7 @@ ONLY_IN = {
     "IPython": {"notebook/display_slot.py"},
     "prometheus_client": {"observe/metrics.py"},
     "hypothesis": {"testing"},
-    "greenlet": {"dataflow/pausable_step.py", "api/waiting_requests.py"},
+    "greenlet": {"dataflow/pausable_step.py", "api/waiting_requests.py", "cluster/rank_builds.py"},
 }
 REQUIRED = {
     "kpg",

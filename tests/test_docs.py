@@ -79,11 +79,13 @@ HELD = [
 FOR_THE_ENGINE = {
     "answers_lag", "uninterrupted", "as_frontier", "as_time", "check", "horizon", "is_single_worker",  # Database
     "declarations", "declare", "undeclare", "limit_queries", "has_work", "serve_requests", "wait_for_future",
-    "pause_request", "wake", "notify_followers", "in_turns", "including_writes", "used_seconds",
+    "pause_request", "wake", "notify_followers", "in_turns", "including_writes", "used_seconds", "in_request",
+    "start_request",
     "latest", "size", "look_up", "present", "require_unread", "take_lanes", "change_lanes",  # BaseRelation, Input
     "encode_rows", "take_encoded",
     "answered", "catch_up", "keep_times_apart", "lanes", "notify", "on_failure", "preview", "read_rows",  # Output
-    "read_first_rows", "first_rows",
+    "read_first_rows", "first_rows", "begin_changes", "hold_changes", "summed_through", "begin_reading",
+    "unread_rows",
     "skip_changes", "leave_groups", "share_limits", "take_limits", "circulating",  # Output, of a service
 }  # fmt: skip
 

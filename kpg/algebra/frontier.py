@@ -59,7 +59,10 @@ class Frontier:
 
     def beyond(self, time: Time) -> bool:
         """Return whether `time` is beyond this frontier: at or after some element."""
-        for element in self.elements:
+        elements = self.elements
+        if len(elements) == 1 and len(time) == 1 == len(elements[0]):  # outside of loops, of one clock
+            return elements[0][0] <= time[0]
+        for element in elements:
             if less_equal(element, time):
                 return True
         return False
@@ -68,7 +71,8 @@ class Frontier:
         """Return whether every element of `other` is beyond this frontier: `other` has advanced at least as far."""
         mine, theirs = self.elements, other.elements
         if len(mine) == 1 == len(theirs):
-            return less_equal(mine[0], theirs[0])
+            first, second = mine[0], theirs[0]
+            return first[0] <= second[0] if len(first) == 1 else less_equal(first, second)
         if mine == theirs:
             return True
         for time in theirs:

@@ -4,17 +4,19 @@
     pinned bytes          the batches that wait at its inputs, and the batches of the traces it reads that are newer
                           than the last epoch it completed: the traces must neither merge nor compact these
 
-An answer that lags takes all waiting epochs at once when it gets its turn. One that lags by more than `max_lag` epochs,
-or pins more than PINNED_SHARE of the memory limit, is rebuilt once from the current rows, which takes no notice of the
-epochs between. If it then lags again, or cannot be rebuilt, it is stopped with Lagging. It cannot be rebuilt if other
-queries read it, or if it keeps no rows and some of its changes were read: nothing could tell the difference.
+An answer that lags takes all waiting epochs at once when it gets its turn. An answer is rebuilt once from the current
+rows, which takes no notice of the epochs between, if it pins more than PINNED_SHARE of the memory limit. So is one that
+lags by more than `max_lag` epochs and has not completed these when the process has computed for CATCH_UP_SECONDS more:
+a light answer only waits for its turn, and many clients may close more epochs than `max_lag` before it gets one.
+If a rebuilt answer then lags again, or an answer cannot be rebuilt, it is stopped with Lagging. It cannot be rebuilt if
+other queries read it, or if it keeps no rows and some of its changes were read: nothing could tell the difference.
 Cost: a pass over the answers every CHECK_SECONDS, or later if it takes long, while some answer is not complete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from time import monotonic
+from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpg.config import Config
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 CHECK_SECONDS = 0.05
 CHECK_SHARE = 0.02  # of the time that checks may take: an answer may have a batch for each round of a recursion
 PINNED_SHARE = 0.1  # of the memory limit
+CATCH_UP_SECONDS = 0.5  # of CPU time of the process, for the epochs that an answer lags by: many turns of a light one
 
 
 class AnswerLag(NamedTuple):
@@ -72,6 +75,13 @@ def _queued(queues: list[list[Any]]) -> Iterator[Any]:
             yield from message.payload if isinstance(message.payload, tuple) else (message.payload,)
 
 
+class CatchingUp(NamedTuple):
+    """The epochs that a dataflow has to complete, and the time that it has for them."""
+
+    end: int  # the first epoch that need not be complete
+    deadline: float  # in CPU time of the process
+
+
 class LagLimit:
     """The limit of a db's answers: the epochs that they may lag behind, and the bytes that they may pin."""
 
@@ -79,6 +89,7 @@ class LagLimit:
         self._epochs = config.max_lag
         self._bytes = None if config.memory_limit is None else int(PINNED_SHARE * config.memory_limit)
         self._next_check = 0.0
+        self._behind: dict[int, CatchingUp] = {}  # by dataflow: those that lagged too far at the last check
 
     def exceeded(self, outputs: Iterable[EmbeddedOutput]) -> list[tuple[EmbeddedOutput, AnswerLag]]:
         """Return the outputs that lag too far, if a check is due."""
@@ -88,10 +99,23 @@ class LagLimit:
         lags = [(output, lag_of(output.dataflow)) for output in outputs if not output.ended]
         now = monotonic()
         self._next_check = now + max(CHECK_SECONDS, (now - began) / CHECK_SHARE)
-        return [(output, lag) for output, lag in lags if self._exceeds(lag)]
+        used = process_time()
+        self._note_behind([(output.dataflow, lag.epochs) for output, lag in lags], used)
+        return [(output, lag) for output, lag in lags if self._exceeds(output.dataflow, lag, used)]
 
-    def _exceeds(self, lag: AnswerLag) -> bool:
-        if self._epochs is not None and lag.epochs > self._epochs:
+    def _note_behind(self, lags: list[tuple[Dataflow, int]], used: float) -> None:
+        """Note which dataflows lag by too many epochs, and which epochs they have to complete by when."""
+        before, self._behind = self._behind, {}
+        for dataflow, epochs in lags:
+            first = dataflow.tracker.least_in_flight()
+            if self._epochs is not None and epochs > self._epochs and first is not None:
+                noted = before.get(dataflow.id)
+                if noted is None or first >= noted.end:  # it has caught up, and fallen behind again
+                    noted = CatchingUp(first + epochs, used + CATCH_UP_SECONDS)
+                self._behind[dataflow.id] = noted
+
+    def _exceeds(self, dataflow: Dataflow, lag: AnswerLag, used: float) -> bool:
+        if dataflow.id in self._behind and used >= self._behind[dataflow.id].deadline:
             return True
         return self._bytes is not None and lag.pinned_bytes > self._bytes
 
@@ -102,5 +126,6 @@ class LagLimit:
             detail=f"It is {lag.epochs:,} epochs behind and pins {lag.pinned_bytes:,} bytes; the limits are "
             f"{'none' if self._epochs is None else format(self._epochs, ',')} and "
             f"{'none' if self._bytes is None else format(self._bytes, ',')}.",
-            hint="Ask for less, write less often, or open the db with a larger max_lag= or memory_limit=.",
+            hint="Ask for less, write less often, or raise the limits: max_lag= and memory_limit= of kpg.open, "
+            "kpg serve --max-lag N and --max-memory BYTES.",
         )

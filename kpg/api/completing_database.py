@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -30,6 +31,18 @@ class CompletingDatabase(Database):
     def in_turns(self) -> AbstractContextManager[None]:
         requests = self.completion.requests
         return nullcontext() if requests is None else requests.in_turns()
+
+    @property
+    def in_request(self) -> bool:
+        requests = self.completion.requests
+        return requests is not None and requests.in_request
+
+    def start_request(self, function: Callable[[], None]) -> None:
+        requests = self.completion.requests
+        if requests is None:
+            function()
+        else:
+            requests.start_another(function)
 
     def including_writes(self) -> AbstractContextManager[None]:
         requests = self.completion.requests

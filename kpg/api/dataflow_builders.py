@@ -12,6 +12,7 @@ operators that it depends on, and no others.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kpg.api.installed_arrangement import InstalledArrangement
@@ -59,8 +60,8 @@ class RelationBuilder:
 class ArrangementsBuilder:
     """Arrange plans, each by some columns.
 
-    With `changes`, the arrangements are answers, which are read and never joined: their rows may stay on the worker
-    that computes them.
+    With `changes`, their updates are also passed to a reader. If `in_place`, rows may stay on the worker that computes
+    them: a read asks all workers, and a join by their key arranges them for itself.
     """
 
     def __init__(
@@ -70,10 +71,12 @@ class ArrangementsBuilder:
         plans: dict[str, tuple[PlanNode, tuple[str, ...]]],
         changes: UnreadChanges | None = None,
         relations: Mapping[PlanNode, str] | None = None,
+        in_place: bool = True,
     ) -> None:
         self.db = db
         self.name = name
         self.plans = plans
+        self.in_place = in_place
         self.relations = relations or {}
         self.changes = changes
         self.installed: list[InstalledArrangement] = []
@@ -97,11 +100,12 @@ class ArrangementsBuilder:
 
     def _arrange(self, renderer: Renderer, name: str, node: PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         """Arrange a plan in this dataflow, even if another dataflow publishes the same arrangement already."""
-        arranged = renderer.arranged(node, keys) if self.changes is None else renderer.published(node, keys)
+        arranged = renderer.published(node, keys) if self.in_place else renderer.arranged(node, keys)
         if arranged.publisher is not None and arranged.publisher.dataflow is renderer.dataflow:
             return arranged
         rendered = renderer.rendered(arranged.arranged.stream, arranged.schema, None, consolidated=True)
-        return renderer.insert_batches(rendered, arranged.schema.width_of(len(keys)), name)
+        inserted = renderer.insert_batches(rendered, arranged.schema.width_of(len(keys)), name)
+        return replace(inserted, in_place=arranged.in_place)
 
     def _keep_errors(self, renderer: Renderer) -> None:
         """Arrange the errors that each plan depends on; plans that depend on the same errors share them."""

@@ -98,7 +98,7 @@ class DurableStore:
         changes = [
             (self._numbers[name], concatenate(db.pending.of(name))) for name in db.pending if db.inputs[name].on_disk
         ]
-        upper = frontier or Frontier.at(time_after_all(db))
+        upper = frontier if frontier.elements else Frontier.at(time_after_all(db))
         self._pending = self.storage.append(Transaction(upper, tuple(changes), origins), self._symbols)
 
     def write_rows(self, source: EmbeddedInput) -> None:

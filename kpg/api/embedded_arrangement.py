@@ -46,7 +46,8 @@ class EmbeddedArrangement(Arrangement):
         self._check()
         data = encode(self._key_schema, keys, self.db.symbols)
         time = check_readable(self.db, self.installed, as_of)
-        return to_table(self.db, self.installed, self.schema, time, wanted_keys(data))
+        with self.db.in_turns():
+            return to_table(self.db, self.installed, self.schema, time, wanted_keys(data))
 
     def lookup_rows(self, *key: Any, as_of: Any = None) -> list[tuple[Any, ...]]:
         self._check()
@@ -57,7 +58,8 @@ class EmbeddedArrangement(Arrangement):
     def scan(self, as_of: Any = None) -> pa.Table:
         self._check()
         time = check_readable(self.db, self.installed, as_of)
-        return to_table(self.db, self.installed, self.schema, time, None)
+        with self.db.in_turns():
+            return to_table(self.db, self.installed, self.schema, time, None)
 
     @property
     def rows(self) -> int:

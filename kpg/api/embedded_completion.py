@@ -58,8 +58,8 @@ class EmbeddedCompletion(Completion[Dataflow]):
     def seal(self, before: Frontier) -> None:
         """Declare all times before the clock complete; it was at `before` when their work began."""
         now, self.unfinished = self._db.time, False
-        if now != before:  # otherwise no more times are complete
-            single = self._db.config.coordinates == 1 and now
+        if now.elements != before.elements:  # otherwise no more times are complete
+            single = self._db.config.coordinates == 1 and now.elements
             self.sealed = Frontier.at((now.elements[0][0] - 1,)) if single else before
 
     def complete_through(self, subject: Dataflow) -> int:

@@ -173,7 +173,8 @@ class EmbeddedDatabase(CompletingDatabase):
             for insert in tuple(self.closing):
                 insert()
         busy, now = bool(self.pending), self.time
-        self.outputs.release_abandoned()
+        if self.outputs.abandoned:
+            self.outputs.release_abandoned()
         at_once = wait and self.completion.requests is None
         self.push_to(time, origins, directly=at_once or self.completion.requests is not None)
         if at_once:
@@ -226,14 +227,16 @@ class EmbeddedDatabase(CompletingDatabase):
         if self.recorder is not None:
             self.recorder.publish()  # after the log was written: events of the engine are not durable
         names = tuple(self.pending)
-        if directly and frontier and frontier != self.time and self.pending.are_few(MAX_DIRECT_ROWS, self.time):
+        now = self.time
+        is_open = bool(frontier.elements)
+        if directly and is_open and frontier.elements != now.elements and self.pending.are_few(MAX_DIRECT_ROWS, now):
             for name in names:
                 self.inputs[name].prepare()  # may install the arrangement
             self.worker.direct.begin()
         for name in names:
             self.inputs[name].flush()
         self.worker.advance_to(frontier)
-        if not frontier:
+        if not is_open:
             self.worker.cleanup_due = True
 
     def seal(self, before: Frontier) -> None:
@@ -284,7 +287,7 @@ class EmbeddedDatabase(CompletingDatabase):
             one = self.config.coordinates == 1
             self._horizon_last = (sealed.elements[0][0] - self.config.history,) if one else reduce(meet, sealed)
             self._horizon_sealed, self._common_horizon = sealed, None
-        if not self._horizon.is_common:
+        if self._horizon.readers or self._horizon.recovered:  # relations have different horizons
             return self._horizon.of(self._horizon_last, relations)
         if self._common_horizon is None:
             self._common_horizon = self._horizon.of(self._horizon_last, relations)
@@ -324,9 +327,11 @@ class EmbeddedDatabase(CompletingDatabase):
     def install(self, name: str, build: Callable[[Dataflow], None], logged: bool | None = None) -> Dataflow:
         """Install a dataflow that `build` fills with operators."""
         self.check()
-        self.outputs.release_abandoned()
+        if self.outputs.abandoned:
+            self.outputs.release_abandoned()
         dataflow = self.worker.install(name, build, logged)
-        dataflow.first_epoch = self.epoch - 1
+        elements = self.worker.clock.now.elements
+        dataflow.first_epoch = elements[0][0] - 1 if elements else -2
         return dataflow
 
     def log_input(self, name: str, schema: Schema) -> EmbeddedInput:
@@ -342,7 +347,8 @@ class EmbeddedDatabase(CompletingDatabase):
 
     def settle(self) -> None:
         self.check()
-        self.outputs.release_abandoned()
+        if self.outputs.abandoned:
+            self.outputs.release_abandoned()
         if self.completion.requests is not None:
             self.completion.wait_until(lambda: not (self.completion.unfinished or self.worker.is_busy))
         else:

@@ -147,7 +147,7 @@ class EmbeddedInput(EncodingInput):
     @property
     def size(self) -> int:
         spine = None if self._base is None else self._base.publisher.spine()
-        kept = 0 if spine is None else sum(map(len, spine.batches_through(None)))
+        kept = 0 if spine is None else spine.estimated_rows
         return kept + sum(map(len, self.db.pending.of(self.name)))
 
     @property
@@ -186,6 +186,10 @@ class EmbeddedInput(EncodingInput):
             if installed.keys == keys and not installed.released:
                 return installed
         return None
+
+    def sorted_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
+        """Return a living arrangement by these columns, if one exists; its rows are on the workers of their keys."""
+        return self.arranged_by(keys)
 
     def other_keys(self) -> list[tuple[str, ...]]:
         """Return the keys of the living arrangements beside the base."""
@@ -227,6 +231,7 @@ class EmbeddedInput(EncodingInput):
             self.db.durable.forget(self)
         if self._base is not None:
             self._base.release()
+        self._source, self._base, self._others = None, None, []
         self.closed = self.dropped = True
         self.db.pending.forget(self.name)
         self.db.inputs.pop(self.name, None)

@@ -83,11 +83,13 @@ class EmbeddedInstaller(Installer):
         dataflow, relations = installed.dataflow, installed.relations
         return EmbeddedOutput(self.db, chosen, dataflow, changes, installed, installed.errors, relations)
 
-    def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> EmbeddedArrangement:
+    def arrangement(
+        self, node: PlanNode, name: str, keys: tuple[str, ...], in_place: bool = False
+    ) -> EmbeddedArrangement:
         is_index = isinstance(node, (InstalledNode, RelationNode))
         if not is_index:
             self._check([node])
-        (installed,) = self._install(ArrangementsBuilder(self.db, name, {name: (node, keys)}))
+        (installed,) = self._install(ArrangementsBuilder(self.db, name, {name: (node, keys)}, in_place=in_place))
         if not is_index:
             self._admit(installed.dataflow)
         return EmbeddedArrangement(self.db, installed, node)

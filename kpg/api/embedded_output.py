@@ -119,6 +119,18 @@ class EmbeddedOutput(Output):
             return None
         return self.db.completion.complete_through(self._dataflow)
 
+    @property
+    def unread_rows(self) -> int:
+        return self._changes.rows
+
+    @property
+    def summed_through(self) -> int:
+        return self._changes.summed_through
+
+    def begin_reading(self, until: int | None) -> None:
+        self._check()
+        self._changes.until = until
+
     def on_change(self, function: Callable[[Changes], Any]) -> Callable[[], None]:
         self._check()
         if not self._listeners:
@@ -129,6 +141,8 @@ class EmbeddedOutput(Output):
             self.db.changed.add(self)
 
         def stop() -> None:
+            if function not in self._listeners:
+                return  # the output was released
             self._listeners.remove(function)
             if not self._listeners:
                 self._changes.taps.remove(self._mark_changed)
@@ -142,7 +156,7 @@ class EmbeddedOutput(Output):
     @property
     def has_news(self) -> bool:
         """Whether there are listeners, and unread changes of completed times."""
-        if not (self._listeners and self._changes):
+        if not (self._listeners and self._changes) or self._changes.is_held:
             return False
         bound = self._lag_bound()
         return bound is None or self._changes.has_some(bound)
@@ -156,6 +170,14 @@ class EmbeddedOutput(Output):
 
     def keep_times_apart(self) -> None:
         self._changes.keep_times_apart()
+
+    def hold_changes(self) -> None:
+        self._check()
+        self._changes.is_held = self._installed is not None and not self._changes.was_read
+
+    def begin_changes(self, after: int) -> bool:
+        self._check()
+        return not self._changes.is_held or self._changes.begin(after)
 
     def skip_changes(self) -> None:
         self._check()
@@ -237,15 +259,13 @@ class EmbeddedOutput(Output):
         rows = decode_rows(self.schema, np.ascontiguousarray(data[:, :size]), self.db.symbols)
         return AnswerPreview(self.schema.names, rows, counts[:size].tolist(), len(counts), show_time(time))
 
-    def lanes(self) -> Updates:
-        epoch = self.complete_through
+    def lanes(self, as_of: int | None = None) -> Updates:
+        epoch, installed = self.complete_through if as_of is None else as_of, self.readable()
         assert epoch is not None
-        return self.lanes_at(epoch)
-
-    def lanes_at(self, epoch: int) -> Updates:
-        """Return the encoded rows as of an epoch that is complete, also while the answer fails."""
-        data, counts = read_rows(self.readable(), self.schema, (epoch,), None)
-        return Updates(np.ascontiguousarray(data), constant((epoch,)), counts.reshape(1, -1))
+        time = check_readable(self.db, installed, epoch, failing=True)
+        with self.db.in_turns():
+            data, counts = read_rows(installed, self.schema, time, None)
+            return Updates(np.ascontiguousarray(data), constant(time), counts.reshape(1, -1))
 
     def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
         data = encode(self.schema.select(keys), rows, self.db.symbols)
@@ -375,12 +395,12 @@ class EmbeddedOutput(Output):
         if old.publisher.importers or old.users > 1 if old is not None else self._changes.was_read:
             return False
         known = None if old is None else self._known_rows(old)
-        usage, taps = self._dataflow.usage, self._changes.taps
+        usage, taps, is_held = self._dataflow.usage, self._changes.taps, self._changes.is_held
         fresh = self.db.installer.build_output(self.node, self.name, keep=old is not None)
         self._release_dataflow()  # after the new one holds the indexes that both read
         self._dataflow, self._changes, self._installed = fresh._dataflow, fresh._changes, fresh._installed
         self._errors, self._dataflow.usage, self._rebuilt = fresh._errors, usage, True
-        self._changes.taps = taps
+        self._changes.taps, self._changes.is_held = taps, is_held
         if known is not None:
             self._changes.restart(known, self.db.epoch - 1)
         return True
@@ -412,6 +432,9 @@ class EmbeddedOutput(Output):
         self.db.outputs.remove(self)
         self.db.changed.discard(self)
         self._release_dataflow()
+        self._listeners.clear()  # they may refer to this output
+        self._changes.taps.clear()
+        self.node = None
 
     def _release_dataflow(self) -> None:
         if self._installed is not None:

@@ -64,6 +64,9 @@ class EmbeddedStream(EmbeddedInput):
     def arranged_by(self, keys: tuple[str, ...]) -> None:
         """Return None: each query arranges the rows that it needs."""
 
+    def sorted_by(self, keys: tuple[str, ...]) -> None:
+        """Return None: the stream keeps no rows."""
+
     def arrange(self, *keys: str) -> EmbeddedArrangement:
         arrangement = Collection.arrange(self, *keys)
         assert isinstance(arrangement, EmbeddedArrangement)

@@ -121,7 +121,7 @@ class EncodingInput(Input):
             raise InUse(f"{self.name} is written by the db itself")
         if self.closed:
             raise Closed(f"input {self.name} is closed")
-        if not self.db.time:
+        if not self.db.time.elements:
             raise Closed(f"input {self.name} is closed", detail="The clock was advanced to its end.")
 
     def take_encoded(self, data: Ints, diff: int) -> None:

@@ -26,22 +26,17 @@ class HistoryHorizon:
     def __init__(self, start: Time, recovered: dict[str, Frontier], readers: dict[str, NamedReader]) -> None:
         self.readers = readers
         self._start = start
-        self._recovered = {name: since.elements[0] for name, since in recovered.items()}
-
-    @property
-    def is_common(self) -> bool:
-        """Whether all relations have one horizon: none was recovered, and no reader asks for the past."""
-        return not self._recovered and not self.readers
+        self.recovered = {name: since.elements[0] for name, since in recovered.items()}
 
     def of(self, last: Time | None, relations: frozenset[str] | None) -> Frontier:
         """Return the horizon of some relations, or of all; `last` is the latest it may be, None to keep all history."""
-        if self.is_common:
+        if not self.recovered and not self.readers:
             return Frontier.at(self._start if last is None else join(last, self._start))
-        names = relations or (UNKNOWN_RELATION if relations is not None else UNKNOWN_RELATION | self._recovered.keys())
+        names = relations or (UNKNOWN_RELATION if relations is not None else UNKNOWN_RELATION | self.recovered.keys())
         return Frontier.at(reduce(join, [self._of_one(last, name) for name in names]))
 
     def _of_one(self, last: Time | None, relation: str) -> Time:
-        earliest = self._recovered.get(relation, self._start)
+        earliest = self.recovered.get(relation, self._start)
         if last is None:
             return earliest
         times = [reader.time for reader in self.readers.values() if reader.reads(relation)]

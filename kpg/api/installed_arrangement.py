@@ -37,8 +37,7 @@ class InstalledArrangement:
         self.keys = keys
         self.relations = relations  # the inputs that it is computed from
         self.schema: Schema = rendered.schema
-        lanes = rendered.placed_by  # if the key does not determine the worker
-        self.placed = rendered.schema.names[: len(keys) if lanes is None else rendered.schema.columns_in(lanes)]
+        self.in_place = rendered.in_place  # what determines the worker of a row, if not the key
         self.publisher: Publisher = rendered.publisher
         self.handle: TraceHandle = rendered.arranged.handle.clone(name)
         self.handle.set_physical(CLOSED)
@@ -56,6 +55,14 @@ class InstalledArrangement:
         return self.publisher.dataflow
 
     @property
+    def placed(self) -> tuple[str, ...]:
+        """The columns that determine the worker of a row; none if all rows are on one worker."""
+        if self.in_place is None:
+            return self.keys
+        lanes = len(self.in_place) if isinstance(self.in_place, tuple) else 0
+        return self.schema.names[: self.schema.columns_in(lanes)]
+
+    @property
     def released(self) -> bool:
         """Whether the last user has released it."""
         return self.handle.released
@@ -65,7 +72,11 @@ class InstalledArrangement:
         return self
 
     def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
-        """Return this arrangement if it is by those columns."""
+        """Return this arrangement if it is by those columns, and each row on the worker that owns its key."""
+        return self if keys == self.keys and self.in_place is None else None
+
+    def sorted_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
+        """Return this arrangement if it is by those columns; only a reader that asks all workers finds every row."""
         return self if keys == self.keys else None
 
     def share(self) -> InstalledArrangement:
@@ -76,14 +87,18 @@ class InstalledArrangement:
     def release(self) -> None:
         """Count one user less. The last user of all siblings ends their dataflow."""
         self.users -= 1
-        if self.users == 0 and not self.released:
-            last = all(sibling.users == 0 for sibling in self.siblings)
+        if self.users > 0:
+            return
+        last = all(sibling.users <= 0 for sibling in self.siblings)
+        if not self.released:
             if last:
                 self.db.worker.drop(self.dataflow)
             self.handle.release()
             for errors in {sibling.errors for sibling in self.siblings} if last else ():
                 if errors is not None:
                     errors.handle.release()
+        for sibling in self.siblings if last else ():
+            sibling.siblings = ()  # they refer to each other
 
     def readers(self) -> list[str]:
         """Return the names of the dataflows that import this arrangement."""

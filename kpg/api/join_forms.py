@@ -52,15 +52,15 @@ class JoinPlan:
     def columns(self) -> Columns:
         """Return the side of each joined column, and its name on that side."""
         shared = self.shared_keys()
-        right = [(1, name) for name in self.right.schema.names if name not in shared]
-        return (*[(0, name) for name in self.left.schema.names], *right)
+        right = [(1, name) for name in self.right.node.schema.names if name not in shared]
+        return (*[(0, name) for name in self.left.node.schema.names], *right)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the joined columns."""
         return self._names_of(self.columns())
 
     def _names_of(self, columns: Columns) -> tuple[str, ...]:
-        names = list(self.left.schema.names)
+        names = list(self.left.node.schema.names)
         for side, name in columns:
             if side:
                 names.append(name + self.suffix if name in names else name)
@@ -78,7 +78,7 @@ class JoinPlan:
         return Schema(self._names_of(columns), tuple([self._type(side, name, how) for side, name in columns]))
 
     def _type(self, side: int, name: str, how: str) -> Type:
-        own = (self.right if side else self.left).schema.type_of(name)
+        own = (self.right if side else self.left).node.schema.type_of(name)
         if not side and how in RIGHT_ROWS_KEPT and name in self.shared_keys():
             other = self.right.schema.type_of(name)
             widest = replace(own, precision=max(own.precision, other.precision))
@@ -99,7 +99,7 @@ class JoinPlan:
         """Return both sides without the rows whose null key must not meet an equal one."""
         sides = [self.left, self.right]
         for key in self.on:
-            types = [side.schema.type_of(name) for side, name in zip(sides, key, strict=True)]
+            types = [side.node.schema.type_of(name) for side, name in zip(sides, key, strict=True)]
             side = self._side_without_nulls(types)
             if side is not None:
                 sides[side] = sides[side].filter(~ColumnReference(key[side]).is_null())

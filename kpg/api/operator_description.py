@@ -30,15 +30,15 @@ def describe_operators(db: EmbeddedDatabase, dataflow: str) -> dict[str, Any]:
 
 def describe_operator(operator: Operator, number: int) -> dict[str, Any]:
     """Return the name, loop depth, CPU time and state of an operator."""
-    kept = [*operator.state()]
+    rows, nbytes = operator.state_size()
     publisher = operator.publisher if isinstance(operator, Source) else None
     return {
         "operator": number,
         "name": operator.name,
         "depth": operator.depth,
         "cpu_seconds": operator.cpu_seconds,
-        "rows": sum(map(len, kept)),
-        "bytes": sum(updates.nbytes for updates in kept),
+        "rows": rows,
+        "bytes": nbytes,
         "busy": operator.scheduled,
         "imports_from": None if publisher is None else publisher.dataflow.name,
     }

@@ -28,7 +28,7 @@ class OutputTable(MutableMapping[str, AnyOutput]):
     def __init__(self) -> None:
         self._named: dict[str, AnyOutput] = {}
         self._unnamed: WeakValueDictionary[str, AnyOutput] = WeakValueDictionary()
-        self._abandoned: deque[AnyOutput] = deque()
+        self.abandoned: deque[AnyOutput] = deque()
         self._numbers = count()
 
     def new_name(self) -> str:
@@ -56,12 +56,12 @@ class OutputTable(MutableMapping[str, AnyOutput]):
     def abandon(self, output: AnyOutput) -> None:
         """Queue an output without a handle. Any thread may call this, at any time."""
         self._unnamed.pop(output.name, None)
-        self._abandoned.append(output)
+        self.abandoned.append(output)
 
     def release_abandoned(self) -> None:
         """Release the outputs without a handle; the thread must be one that may release them."""
-        while self._abandoned:
-            self._abandoned.popleft().release()
+        while self.abandoned:
+            self.abandoned.popleft().release()
 
     def __getitem__(self, name: str) -> AnyOutput:
         return self._named[name] if name in self._named else self._unnamed[name]

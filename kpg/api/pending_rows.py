@@ -38,7 +38,10 @@ class PendingRows:
         """Accept rows of an input."""
         self._updates.setdefault(name, []).append(updates)
         times = updates.times
-        latest: Time = tuple((times[:, 0] if times.shape[1] == 1 else times.max(axis=1)).tolist())
+        if times.size == 1:
+            latest: Time = (times.item(),)
+        else:
+            latest = tuple((times[:, 0] if times.shape[1] == 1 else times.max(axis=1)).tolist())
         known = self._latest.get(name)
         if known != latest:
             is_later = known is None or (len(latest) == 1 and known < latest)

@@ -16,8 +16,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
+from kpg.api.limit_values import bound_limits, checked_limit
 from kpg.api.usage_groups import UsageGroup
-from kpg.errors import InputError, OverLimit, UndefinedName
+from kpg.errors import OverLimit, UndefinedName
 from kpg.plan.product_estimates import estimate_products
 
 if TYPE_CHECKING:
@@ -39,15 +40,18 @@ class QueryLimits:
     cpu_percent: float | None = None  # of one processor, after the first answer
     rounds: int | None = None  # of one recursion; None: `Limits.rounds`
 
+    def __post_init__(self) -> None:
+        bound_limits(self)
+
     def replaced(self, values: Mapping[str, float | None]) -> QueryLimits:
         """Return these limits with other values for some of them."""
         names = [each.name for each in fields(self)]
+        checked: dict[str, float | None] = {}
         for name, value in values.items():
             if name not in names:
                 raise UndefinedName(f"no limit of a query is called {name!r}", hint=f"There are {', '.join(names)}.")
-            if value is not None and not value > 0:
-                raise InputError(f"the limit {name} must be positive, not {value:g}")
-        return replace(self, **values)  # type: ignore[arg-type]
+            checked[name] = None if value is None else checked_limit(name, value)
+        return replace(self, **checked)  # type: ignore[arg-type]
 
 
 class QueryAdmission:
@@ -94,10 +98,14 @@ class QueryAdmission:
             what = f"the query reads {count:,} relations, each as often as it names them"
             raise over(what, "relations", limit, "Split it into views or rules")
 
-    def check_plan(self, root: PlanNode) -> None:
-        """Raise OverLimit if a plan multiplies two large collections, or the session keeps too much already."""
+    def check_groups(self) -> None:
+        """Raise OverLimit if the session or tenant of the request keeps or works too much already."""
         for group in self.groups:
             group.check()
+
+    def check_plan(self, root: PlanNode) -> None:
+        """Raise OverLimit if a plan multiplies two large collections, or the session keeps too much already."""
+        self.check_groups()
         limit = self.current.product_rows
         if limit is None:
             return

@@ -39,9 +39,8 @@ def unnamed_sizes(dataflows: Iterable[Dataflow]) -> dict[str, RelationSize]:
     for dataflow in dataflows:
         for operator in dataflow.operators:
             if not operator.relations:
-                parts = [(len(updates), updates.nbytes) for updates in operator.state()]
+                rows, nbytes = operator.state_size()
                 before = sizes.get(dataflow.name, RelationSize(0, 0))
-                rows, nbytes = sum(rows for rows, _ in parts), sum(nbytes for _, nbytes in parts)
                 sizes[dataflow.name] = RelationSize(max(before.rows, rows), before.nbytes + nbytes)
     return sizes
 

@@ -13,8 +13,7 @@ On several workers, a plan names the source only (kpg/cluster/cluster_installer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,7 +53,10 @@ class ArrangementSource(Protocol):
         """Return the arrangement that holds the rows."""
 
     def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
-        """Return an installed arrangement by these columns, if there is one."""
+        """Return an installed arrangement by these columns with each row on the worker of its key, if there is one."""
+
+    def sorted_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
+        """Return an installed arrangement by these columns, wherever its rows are, if there is one."""
 
     def arrange(self, *keys: str) -> EmbeddedArrangement:
         """Install an arrangement by these columns."""
@@ -73,7 +75,7 @@ class OutputIndexes:
     @property
     def size(self) -> int:
         """The approximate row count."""
-        return self.base().handle.spine.rows
+        return self.base().handle.spine.estimated_rows
 
     def base(self) -> InstalledArrangement:
         """Return the arrangement that holds the rows."""
@@ -81,11 +83,13 @@ class OutputIndexes:
 
     def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
         """Return an installed arrangement of the rows by some columns, if there is one."""
-        base = self.base()
         self._indexes = [index for index in self._indexes if not index.installed.released]
-        if base.keys == keys:
-            return base
-        return next((index.installed for index in self._indexes if index.keys == keys), None)
+        indexes = (index.installed for index in self._indexes if index.keys == keys)
+        return self.base().arranged_by(keys) or next(indexes, None)
+
+    def sorted_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
+        """Return an installed arrangement of the rows by some columns, wherever they are, if there is one."""
+        return self.base().sorted_by(keys) or self.arranged_by(keys)
 
     def arrange(self, *keys: str) -> EmbeddedArrangement:
         """Install a new arrangement of the rows by some columns."""
@@ -108,15 +112,19 @@ class IndexSource:
     @property
     def size(self) -> int:
         """The approximate row count."""
-        return self._arrangement.rows
+        return self._arrangement.installed.handle.spine.estimated_rows
 
     def base(self) -> InstalledArrangement:
         """Return the arrangement that holds the rows."""
         return self._arrangement.installed
 
     def arranged_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
-        """Return the arrangement if it is by these columns."""
+        """Return the arrangement if it is by these columns, and each row on the worker of its key."""
         return self._arrangement.installed.arranged_by(keys)
+
+    def sorted_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
+        """Return the arrangement if it is by these columns."""
+        return self._arrangement.installed.sorted_by(keys)
 
     def arrange(self, *keys: str) -> EmbeddedArrangement:
         """Install an arrangement by these columns."""
@@ -150,6 +158,10 @@ class SharedIndexes:
         self._installed.append(arrangement)
         return arrangement.installed
 
+    def sorted_by(self, keys: tuple[str, ...]) -> InstalledArrangement | None:
+        """Return an installed arrangement by these columns, wherever its rows are, if there is one."""
+        return self._source.sorted_by(keys)
+
     def release(self) -> None:
         """Release the indexes installed here; an installed query holds those that it reads."""
         for arrangement in self._installed:
@@ -174,21 +186,30 @@ class SharedRelation(SourceCollection):
         return self._source.size
 
 
-@contextmanager
-def shared_indexes(root: nodes.PlanNode) -> Iterator[None]:
+class shared_indexes:  # noqa: N801 - used as a statement, like contextlib.suppress
     """Install the indexes that the joins of a plan read, before the plan's own dataflow, and release them after it.
 
     Does nothing for a plan without shared sources.
     """
-    uses = count_uses((root,))
-    shared = [owner for node in uses if isinstance(owner := getattr(node, "owner", None), SharedIndexes)]
-    try:
-        if shared:
+
+    __slots__ = ("_uses", "_shared")
+
+    def __init__(self, root: nodes.PlanNode) -> None:
+        self._uses = uses = count_uses((root,))
+        self._shared = [owner for node in uses if isinstance(owner := getattr(node, "owner", None), SharedIndexes)]
+
+    def __enter__(self) -> None:
+        if not self._shared:
+            return
+        try:
             with building_in_turns(False):  # or two queries would install the same index
-                install_indexes(uses)
-        yield
-    finally:
-        for indexes in shared:
+                install_indexes(self._uses)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        for indexes in self._shared:
             indexes.release()
 
 
@@ -209,7 +230,7 @@ def indexed_rows(
 
     Without such an index, return None. The function holds the index until it is called, once.
     """
-    installed = source.arranged_by(keys)
+    installed = source.sorted_by(keys)
     if installed is None:
         return None
     return partial(read_shared, db, installed.share(), schema, wanted_keys(data), as_of)
@@ -218,8 +239,10 @@ def indexed_rows(
 def read_shared(
     db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, keys: Ints, as_of: Any
 ) -> pa.Table:
-    """Read rows with some keys from a shared index, and release it."""
+    """Read rows with some keys from a shared index, and release it; others run while there are many."""
     try:
-        return to_table(db, installed, schema, check_readable(db, installed, as_of), keys)
+        time = check_readable(db, installed, as_of)
+        with db.in_turns():
+            return to_table(db, installed, schema, time, keys)
     finally:
         installed.release()

@@ -27,6 +27,8 @@ def as_time(time: int | Time, coordinates: int) -> Time:
 
 def as_frontier(time: int | Time | Frontier, coordinates: int) -> Frontier:
     """Return a frontier; of one time, the times at or after it."""
+    if type(time) is int and coordinates == 1 and 0 <= time < LAST:
+        return Frontier.at((time,))
     if isinstance(time, Frontier):
         return Frontier(as_time(element, coordinates) for element in time)
     return Frontier.at(as_time(time, coordinates))

@@ -36,11 +36,16 @@ MAX_DESCRIBED_ERRORS = 1000  # errors compared to choose the one that a message 
 
 
 def check_readable(
-    db: EmbeddedDatabase, installed: InstalledArrangement, as_of: Any, since: Frontier | None = None
+    db: EmbeddedDatabase,
+    installed: InstalledArrangement,
+    as_of: Any,
+    since: Frontier | None = None,
+    failing: bool = False,
 ) -> Time:
     """Return the time to read at; raise if it is not complete, compacted away, or has failed rows.
 
-    `since` replaces the since of the arrangement, for a reader that holds an earlier one.
+    `since` replaces the since of the arrangement, for a reader that holds an earlier one. If `failing`, the rows are
+    read although some have failed.
     """
     time = _time_to_read(db, installed, as_of)
     if installed.dataflow.failure is not None:
@@ -58,7 +63,7 @@ def check_readable(
             detail=f"Its history begins at {show_frontier(since)}.",
             hint="Open the db with history= to keep more of the past.",
         )
-    if installed.errors is not None:
+    if installed.errors is not None and not failing:
         check_errors(db, installed.name, installed.errors, time)
     return time
 

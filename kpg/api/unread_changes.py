@@ -13,9 +13,10 @@ import sys
 from collections.abc import Callable, Iterator
 
 from kpg.api.changes import in_time_order
+from kpg.api.unread_parts import UnreadParts, split_at
 from kpg.columns.consolidation import consolidate, consolidate_all
 from kpg.columns.schema import Schema
-from kpg.columns.selection import keep, reorder_lanes
+from kpg.columns.selection import reorder_lanes
 from kpg.columns.updates import Ints, Updates, concatenate, constant, no_updates
 from kpg.config import CHANGES_LIMIT
 from kpg.trace.handle import TraceHandle
@@ -28,10 +29,11 @@ class UnreadChanges:
         self.schema = schema
         self.trace: TraceHandle | None = None  # holds the answer, if the output keeps it
         self.was_read = False  # whether some changes were drained
+        self.is_held = False  # whether none may be drained before `begin`
         self.taps: list[Callable[[Updates], None]] = []  # called with all changes as they arrive
         self._coordinates = coordinates
-        self._parts: list[Updates] = []
-        self._rows = 0
+        self.until: int | None = None  # changes at this epoch and later ones are not needed
+        self._parts = UnreadParts()
         self._limit = CHANGES_LIMIT
         self._left_to_trace: Ints | None = None  # the time through which only the trace holds the changes
         self._restarted_at: int | None = None  # the epoch of all changes of an answer that was rebuilt
@@ -53,29 +55,43 @@ class UnreadChanges:
 
     def take(self, updates: Updates) -> None:
         """Accept changes from the dataflow."""
-        self._parts.append(updates)
-        self._rows += updates.data.shape[1]
+        if self.until is None:
+            self._parts.add(updates)
+        else:
+            for part in split_at([updates], self.until - 1)[0]:
+                self._parts.add(part)
         for tap in self.taps:
             tap(updates)
-        if self._rows > self._limit:
+        if self._parts.rows > self._limit:
             self._summarise()
 
     def _summarise(self) -> None:
         """Consolidate the buffered changes at their last time, or leave them to the trace."""
-        last = constant(tuple(self._parts[-1].times.max(axis=1).tolist()))
         if self.trace is not None and not self.was_read:
-            self._parts, self._rows, self._left_to_trace = [], 0, last
+            times = self._parts.latest_time()
+            self._left_to_trace = constant(times)
+            self._parts.set([])
+            self._parts.summed_through = times[0]
             return
         if len(self._parts) > 1:
-            self._parts = [consolidate_all([Updates(part.data, last, part.diffs) for part in self._parts])]
-            self._rows = len(self._parts[0])
-        self._limit = max(CHANGES_LIMIT, 2 * self._rows)
+            self._parts.sum_through(None)
+        self._limit = max(CHANGES_LIMIT, 2 * self._parts.rows)
+
+    @property
+    def rows(self) -> int:
+        """The number of changes in the buffer."""
+        return self._parts.rows
+
+    @property
+    def summed_through(self) -> int:
+        """The epoch to which changes of earlier ones were moved; -1 if none were."""
+        return self._parts.summed_through
 
     def _all_parts(self) -> list[Updates]:
         """Return the buffered changes, preceded by those left to the trace: all it holds, minus the buffered ones."""
         last = self._left_to_trace
         if last is None or self.trace is None:
-            return self._parts
+            return list(self._parts)
         parts = [Updates(batch.updates.data, last, batch.updates.diffs) for batch in self.trace.batches(None)]
         parts += [Updates(part.data, last, -part.diffs) for part in self._parts]
         return [consolidate_all(parts), *self._parts] if parts else []
@@ -90,7 +106,7 @@ class UnreadChanges:
         parts, later = self._all_parts(), list[Updates]()
         if through is not None:
             parts, later = split_at(parts, through)
-        self._parts, self._rows = later, sum(map(len, later)) if later else 0
+        self._parts.set(later)
         self._limit, self._left_to_trace = CHANGES_LIMIT, None
         if self._restarted_at is not None and parts:
             parts = [
@@ -103,29 +119,44 @@ class UnreadChanges:
         self.was_read = True
         return self.in_reading_order(changes)
 
+    def begin(self, after: int) -> bool:
+        """Drop the changes through an epoch that is complete: the reader has the rows as of it. End `is_held`.
+
+        Return False, and do nothing, if only the trace holds some of the later changes: try again when they are
+        complete.
+        """
+        if self._left_to_trace is not None and int(self._left_to_trace[0, 0]) > after:
+            return False
+        self._parts.take(after)
+        self._limit, self._left_to_trace = CHANGES_LIMIT, None
+        self.was_read, self.is_held = True, False
+        return True
+
     def restart(self, before: Updates, epoch: int) -> None:
         """Begin again for an answer that was rebuilt: the first changes are its rows minus those before, at an epoch.
 
         `before` has the rows that the reader knows, in the reader's order of columns.
         """
         removed = reorder_lanes(before, list(self.schema.lanes_of(self._lanes.names)))
-        self._parts.append(Updates(removed.data, constant((epoch,)), -removed.diffs))
-        self._rows += len(before)
+        self._parts.add(Updates(removed.data, constant((epoch,)), -removed.diffs))
+        self._parts.summed_through = epoch
         self.was_read, self._restarted_at = True, epoch
 
     def has_some(self, through: int) -> bool:
-        """Return whether there are changes at or before an epoch."""
+        """Return whether there are changes at or before an epoch that may be drained."""
+        if self.is_held:
+            return False
         if self._restarted_at is not None and through < self._restarted_at:
             return False
         if self._left_to_trace is not None:  # all or none: the trace does not separate completed changes from others
             assert self.trace is not None
             upper = self.trace.spine.upper
             return int(self._left_to_trace[0, 0]) <= through and all(time[0] <= through + 1 for time in upper)
-        return any(int(part.times[0].min()) <= through for part in self._parts)
+        return self._parts.has_some(through)
 
     def parts(self) -> list[Updates]:
         """Return the buffered changes, in the order of columns in which they were delivered."""
-        return self._parts
+        return list(self._parts)
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
         """Yield the buffered changes with their columns: their symbols are in use."""
@@ -133,19 +164,4 @@ class UnreadChanges:
             yield self._lanes, part
 
     def __bool__(self) -> bool:
-        return bool(self._parts) or self._left_to_trace is not None
-
-
-def split_at(parts: list[Updates], through: int) -> tuple[list[Updates], list[Updates]]:
-    """Return the updates at epochs up to `through`, and the later ones."""
-    early, late = [], []
-    for part in parts:
-        is_early = part.times[0] <= through
-        if is_early.all():
-            early.append(part)
-        elif not is_early.any():
-            late.append(part)
-        else:
-            early.append(keep(part, is_early))
-            late.append(keep(part, ~is_early))
-    return early, late
+        return len(self._parts) > 0 or self._left_to_trace is not None

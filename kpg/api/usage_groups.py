@@ -15,6 +15,7 @@ from itertools import count
 from time import monotonic
 from typing import Final
 
+from kpg.api.limit_values import bound_limits
 from kpg.errors import OverLimit
 
 NUMBERS: Final = count()  # of groups
@@ -30,6 +31,9 @@ class GroupLimits:
     step_rows: int | None = None  # passed between operators for times that are not complete
     first_seconds: float | None = None  # CPU time for times that are not complete
     cpu_percent: float | None = None  # of one processor, at all times
+
+    def __post_init__(self) -> None:
+        bound_limits(self)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kpg.api.query_limits import QueryAdmission, QueryLimits, over
 from kpg.api.usage_groups import ShareWindow, UsageGroup
 from kpg.dataflow.usage import DataflowUsage
+from kpg.errors import OverLimit
 
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kpg.dataflow.operator import Operator
 
 MEASURE_SECONDS: Final = 0.02  # of a dataflow's CPU time between two measurements of its state
+MEASURE_SHARE: Final = 0.05  # of its CPU time that measurements may take
 MEASURE_ROWS: Final = 5_000  # that a dataflow processes between two measurements, if they take less time
 
 
@@ -43,6 +45,9 @@ class LimitedUsage(DataflowUsage):
     epoch: int = -1  # the first time that it had not completed when that was last determined; -1 before that
     epoch_seconds: float = 0.0  # CPU time before it began to work for that time
     measured_at: float = 0.0  # the CPU time at the last measurement of state
+    measure_after: float = MEASURE_SECONDS  # the CPU time until the next one
+    measured_in: float = 0.0  # the CPU time that the last one has taken
+    rows_before: int | None = None  # kept at the first measurement for the first time that is not complete
     earlier_rows: int = 0  # since then, processed for times that are complete now
     window: ShareWindow = field(default_factory=ShareWindow)
     groups: tuple[UsageGroup, ...] = ()  # that its use counts for
@@ -69,8 +74,16 @@ class LimitedUsage(DataflowUsage):
         """The rows processed since the last measurement of state."""
         return self.earlier_rows + self.rows
 
-    def measure(self, rows: int, nbytes: int) -> None:
-        """Record the state of the dataflow, also in its groups."""
+    @property
+    def has_grown(self) -> bool:
+        """Whether the state may have doubled since the last measurement: many small queries of a group add up."""
+        is_cheap = self.seconds - self.measured_at >= self.measured_in / MEASURE_SHARE
+        return is_cheap and self.unmeasured_rows > self.kept_rows
+
+    def measure(self, rows: int, nbytes: int, seconds: float) -> None:
+        """Record the state of the dataflow, also in its groups. To measure it took some CPU time."""
+        self.measured_in, self.measure_after = seconds, max(MEASURE_SECONDS, seconds / MEASURE_SHARE)
+        self.rows_before = rows if self.rows_before is None else min(rows, self.rows_before)
         for group in self.groups:
             group.keep(rows - self.kept_rows, nbytes - self.kept_bytes)
         self.kept_rows, self.kept_bytes = rows, nbytes
@@ -90,7 +103,7 @@ class LimitedUsage(DataflowUsage):
             group.work(-self.group_rows, -self.group_seconds, 0.0)
         self.group_rows, self.group_seconds = 0, 0.0
         self.earlier_rows += self.rows
-        self.epoch, self.epoch_seconds, self.rows = epoch, self.seconds, 0
+        self.epoch, self.epoch_seconds, self.rows, self.rows_before = epoch, self.seconds, 0, None
 
     def replace_limits(self, limits: QueryLimits) -> None:
         """Let the limits of a dataflow that several tenants shared hold for this one, which replaces it."""
@@ -114,12 +127,26 @@ class UsageGuard(QueryAdmission):
         self._before = db.worker.guard
         self._charged = 0.0  # the CPU time of this thread that was charged to dataflows or to nobody
         db.worker.guard = self.check
+        db.worker.when_idle = self.note_idle
+
+    def check_groups(self) -> None:
+        """Raise OverLimit if the session keeps too much already; of several workers each may say something else."""
+        if self._worker.peers == 1:
+            super().check_groups()
 
     def admit(self, dataflow: Dataflow) -> None:
         """Let the limits of the present request hold for a dataflow."""
         usage = LimitedUsage(limits=self.current, groups=self.groups)
         dataflow.usage = usage
         dataflow.on_drop.append(usage.leave_groups)
+
+    def note_idle(self, dataflow: Dataflow) -> None:
+        """Record that a dataflow has no work left; stop it if its session then keeps too much."""
+        if isinstance(dataflow.usage, LimitedUsage):
+            try:
+                complete(dataflow, dataflow.usage)
+            except OverLimit as error:
+                self._worker.fail(dataflow, error)
 
     # While dataflows run
 
@@ -143,8 +170,7 @@ def check_usage(operator: Operator, usage: LimitedUsage) -> None:
     if limits.step_rows is not None and usage.rows > limits.step_rows * usage.sharers:
         note_progress(dataflow, usage)
         if usage.rows > limits.step_rows * usage.sharers:
-            what = f"{dataflow.name} produces more than {limits.step_rows * usage.sharers:,} rows for one time"
-            raise over(what, "step_rows", limits.step_rows, "Give arguments, or join by more columns")
+            raise too_many_rows(dataflow, usage)
     if limits.first_seconds is not None and usage.working_seconds > limits.first_seconds * usage.sharers:
         note_progress(dataflow, usage)
         if usage.working_seconds > limits.first_seconds * usage.sharers:
@@ -154,19 +180,33 @@ def check_usage(operator: Operator, usage: LimitedUsage) -> None:
     if usage.answered and limits.cpu_percent is not None:
         share = usage.window.exceeded(usage.seconds, limits.cpu_percent * tenants)
         if share is not None:
-            what = f"{dataflow.name} uses {share:.0%} of the CPU time to keep its answer up to date"
+            what = f"{dataflow.name} uses {100 * share:.2g}% of the CPU time to keep its answer up to date"
             raise over(
                 what, "cpu_percent", limits.cpu_percent, "Ask for fewer rows, or read them less often with query"
             )
-    has_worked = usage.seconds - usage.measured_at > MEASURE_SECONDS
+    has_worked = usage.seconds - usage.measured_at > usage.measure_after
     if has_worked or (usage.unmeasured_rows > MEASURE_ROWS and not operator.is_stepping):
         note_progress(dataflow, usage)
         check_state(dataflow, usage)
     if not operator.is_stepping and dataflow.tracker.is_idle:  # everything that was fed is processed
-        usage.complete(usage.epoch)
-        if not usage.answered:
-            usage.answered = True
-            usage.window.begin(usage.seconds)
+        complete(dataflow, usage)
+
+
+def complete(dataflow: Dataflow, usage: LimitedUsage) -> None:
+    """Record that a dataflow has no work left. Raise OverLimit if its groups keep too much, small queries included."""
+    usage.complete(usage.epoch)
+    if not usage.answered:
+        usage.answered = True
+        usage.window.begin(usage.seconds)
+    if usage.groups and usage.has_grown:
+        check_state(dataflow, usage)
+
+
+def too_many_rows(dataflow: Dataflow, usage: LimitedUsage) -> OverLimit:
+    """Return the error of a dataflow that produces too many rows for one time."""
+    step_rows = usage.limits.step_rows or 0
+    what = f"{dataflow.name} produces more than {step_rows * usage.sharers:,} rows for one time"
+    return over(what, "step_rows", step_rows, "Give arguments, or join by more columns")
 
 
 def note_progress(dataflow: Dataflow, usage: LimitedUsage) -> None:
@@ -182,15 +222,15 @@ def note_progress(dataflow: Dataflow, usage: LimitedUsage) -> None:
 
 def check_state(dataflow: Dataflow, usage: LimitedUsage) -> None:
     """Measure the state of a dataflow; raise OverLimit if it keeps too much."""
-    rows = nbytes = 0
-    for operator in dataflow.operators:
-        for updates in operator.state():
-            rows += len(updates)
-            nbytes += updates.nbytes
-    usage.measure(rows, nbytes)
+    began = thread_time()
+    sizes = [operator.state_size() for operator in dataflow.operators]
+    rows, nbytes = sum(rows for rows, _ in sizes), sum(nbytes for _, nbytes in sizes)
+    usage.measure(rows, nbytes, thread_time() - began)
     for group in usage.groups:
         group.check()
     limits, tenants = usage.limits, usage.tenants
+    if limits.step_rows is not None and rows - (usage.rows_before or 0) > limits.step_rows * usage.sharers:
+        raise too_many_rows(dataflow, usage)  # in an operator that is a recursion: no message has passed yet
     if limits.kept_rows is not None and rows > limits.kept_rows * tenants:
         raise over(f"{dataflow.name} keeps {rows:,} rows", "kept_rows", limits.kept_rows, "Ask for fewer rows")
     if limits.kept_bytes is not None and nbytes > limits.kept_bytes * tenants:

@@ -29,11 +29,12 @@ from greenlet import getcurrent, greenlet
 
 from kpg.columns.memory_budget import budget
 from kpg.columns.pause_points import can_pause, taking_turns
+from kpg.dataflow.work_share import WorkShare
 from kpg.errors import KpgError
 
 Condition = Callable[[], bool]
 
-MIN_SLICE_SECONDS = 0.0005  # before a request that has arrived ends a slice, so that many requests do not stop all work
+MIN_SLICE_SECONDS = 0.0005  # before a request that has arrived ends a slice
 TURN_SECONDS = 0.001  # that a request computes before others run
 READ_WAIT_SECONDS = 1.0  # that a read waits for the last writes of other sessions: far longer than an answer needs
 NEVER = float("inf")
@@ -46,6 +47,7 @@ class WaitingRequest:
     stack: greenlet
     session: Hashable
     interruptible: bool
+    label: str = ""  # that names it among the requests of its session
     condition: Condition | None = None
     outside: bool = False  # whether it waits for something that the worker does not do
     paused: bool = False  # whether it waits for nothing
@@ -68,6 +70,7 @@ class WaitingRequests:
         self._wake = wake  # makes the thread resume requests; called on any thread
         self._has_arrived = has_arrived  # whether a request waits to be started
         self._can_end_from = NEVER  # when a request that has arrived may end the present slice
+        self._share = WorkShare()
         self._current: WaitingRequest | None = None
         self._waiting: list[WaitingRequest] = []
         self._writes: dict[Hashable, int] = {}  # the last epoch that each session wrote
@@ -84,12 +87,14 @@ class WaitingRequests:
 
     @contextmanager
     def during_slice(self) -> Iterator[None]:
-        """Let `ends_slice` end the work in this block early."""
-        self._can_end_from = perf_counter() + MIN_SLICE_SECONDS
+        """Let `ends_slice` end the work in this block early, but not before work has had its share of the time."""
+        began = perf_counter()
+        self._can_end_from = began + max(MIN_SLICE_SECONDS, self._share.least_seconds)
         try:
             yield
         finally:
             self._can_end_from = NEVER
+            self._share.slice_took(perf_counter() - began)
 
     def ends_slice(self) -> bool:
         """Return whether the slice that runs should end now: a request has arrived."""
@@ -116,9 +121,16 @@ class WaitingRequests:
 
     # Requests
 
-    def start(self, function: Callable[[], None], session: Hashable, interruptible: bool = True) -> None:
+    def start(
+        self, function: Callable[[], None], session: Hashable, interruptible: bool = True, label: str = ""
+    ) -> None:
         """Call a function, which must not raise; return when it has ended or waits."""
-        self._switch(WaitingRequest(greenlet(function), session, interruptible))
+        self._switch(WaitingRequest(greenlet(function), session, interruptible, label))
+
+    def start_another(self, function: Callable[[], None]) -> None:
+        """Call a function, which must not raise, as a request of no session; the caller may run in a request itself."""
+        with taking_turns(None), budget(None):
+            self.start(function, None)
 
     def _switch(self, request: WaitingRequest, error: KpgError | None = None) -> None:
         outer, self._current = self._current, request
@@ -132,6 +144,8 @@ class WaitingRequests:
                 request.stack.throw(error)
         finally:
             request.seconds += thread_time() - self._cpu_began
+            if outer is None:
+                self._share.requests_took(perf_counter() - self._turn_began)
             self._current = outer
             self._turn_began, self._cpu_began = before
         if not request.stack.dead:
@@ -265,9 +279,10 @@ class WaitingRequests:
         self._writes.pop(session, None)
         self.stop(session, error)
 
-    def stop(self, session: Hashable, error: KpgError) -> None:
-        """Raise an error in all waiting requests of a session that continues."""
-        self._cancel([request for request in self._waiting if request.session == session], error)
+    def stop(self, session: Hashable, error: KpgError, label: str | None = None) -> None:
+        """Raise an error in all waiting requests of a session that continues, or in those with a label."""
+        own = [request for request in self._waiting if request.session == session]
+        self._cancel([request for request in own if label in (None, request.label)], error)
 
     def cancel_all(self, error: KpgError) -> None:
         """Raise an error in all requests that wait or compute in turns, and finish the others."""

@@ -5,7 +5,8 @@
     points_to_optimised(assign, deref)      dereferences restrict value flows before they are paired
     points_to_optimised(..., share=False)   the same, each reader with an index of its own
 
-The points-to analyses are pairs of collections (x, y): value flows and memory aliases.
+The points-to analyses are pairs of collections (x, y): value flows and memory aliases. They run in the recursion
+operator, which keeps the indexes that it needs. With `as_loop=True` they are loops, whose indexes readers may share.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ def flows(null: Collection, assign: Collection) -> Collection:
         return loop.leave(reached)
 
 
-def points_to(assign: Collection, deref: Collection) -> Pair:
+def points_to(assign: Collection, deref: Collection, as_loop: bool = False) -> Pair:
     """Return value flows and memory aliases, by way of value aliases."""
     with assign.db.loop("points to") as loop:
         flow, alias = loop.variable(x=int, y=int), loop.variable(x=int, y=int)
-        value_flow, memory_alias = initial_flows(flow, assign, deref), alias.distinct()
+        value_flow, memory_alias = initial_flows(flow, assign, deref), kept(alias, as_loop).distinct()
         flow.set(flow_onward(value_flow, memory_alias, assign, shared))
         direct = value_flow.join(value_flow, on="x").select(x=col("y"), y=col("y_right"))
         half = value_flow.join(memory_alias, on="x").select(x=col("y"), w=col("y_right"))
@@ -41,12 +42,12 @@ def points_to(assign: Collection, deref: Collection) -> Pair:
         return loop.leave(value_flow), loop.leave(memory_alias)
 
 
-def points_to_optimised(assign: Collection, deref: Collection, share: bool = True) -> Pair:
+def points_to_optimised(assign: Collection, deref: Collection, share: bool = True, as_loop: bool = False) -> Pair:
     """Return the same without a relation of value aliases: only dereferenced values are paired."""
     use = shared if share else private
     with assign.db.loop("points to") as loop:
         flow, alias = loop.variable(x=int, y=int), loop.variable(x=int, y=int)
-        value_flow, memory_alias = initial_flows(flow, assign, deref), alias.distinct()
+        value_flow, memory_alias = initial_flows(flow, assign, deref), kept(alias, as_loop).distinct()
         flow.set(flow_onward(value_flow, memory_alias, assign, use))
         pointed = use(value_flow).join(use(deref), on={"y": "x"}).select(x=col("x"), y=col("y_right")).distinct()
         direct = use(pointed).join(use(pointed), on="x").select(x=col("y"), y=col("y_right"))
@@ -73,6 +74,11 @@ def initial_flows(derived: Collection, assign: Collection, deref: Collection) ->
     """Return the derived flows, the assignments, and every node with itself; each once."""
     ends = [edges.select(x=col(side), y=col(side)) for edges in (assign, deref) for side in ("x", "y")]
     return derived.concat(assign.concat(*ends).distinct()).distinct()
+
+
+def kept(variable: Collection, as_loop: bool) -> Collection:
+    """Return a variable; with a consolidation behind it, the loop is not replaced by the recursion operator."""
+    return variable.consolidate() if as_loop else variable
 
 
 def shared(collection: Collection) -> Collection:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from kpg.api.kept_memory import return_freed_memory
+from kpg.columns.helper_thread import submit
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
@@ -208,13 +209,15 @@ def load_kernels() -> None:
 
 
 def settle(db: Database) -> None:
-    """Merge and compact the traces of a db until no work is left.
+    """Merge and compact the traces of a db until no work is left, also for the helper thread, which sorts large loads.
 
     The epoch advances first, because only times before the current epoch can be compacted.
     """
     db.advance()
-    while db.idle(IDLE_FUEL):
-        pass
+    for _ in range(2):  # what the helper thread has sorted takes the place of the load when the db is idle again
+        while db.idle(IDLE_FUEL):
+            pass
+        submit(gc.collect).result()
 
 
 def array_bytes(db: Database) -> int:

@@ -30,6 +30,7 @@ from kpg.bench.results import SORT_SECONDS, Result
 from kpg.bench.run import PATHWAY_ROWS, Kind, Progress, Run, show_nothing
 from kpg.errors import InputError, Unavailable
 
+TOUCHED_PER_NEEDED = 2  # the system may give an experiment other pages than those that were touched
 INTERRUPT_GRACE_SECONDS = 30.0  # for an interrupted experiment to save its result and its pictures
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
@@ -112,8 +113,10 @@ def count_experiment(experiment: Experiment, options: Options, progress: Progres
 
 
 def prepare(experiment: Experiment, options: Options, progress: Progress) -> None:
-    """Check the options, load the kernels, and rehearse."""
+    """Check the options, touch the memory, load the kernels, and rehearse."""
     check_options(experiment, options)
+    progress(f"{experiment.id}: first use of memory", 0, 0)
+    machine.touch_memory(TOUCHED_PER_NEEDED * experiment.memory(options.scale))
     progress(f"{experiment.id}: kernels", 0, 0)
     load_kernels()
     if options.rehearse and options.scale > experiment.rehearsal_scale:

@@ -20,7 +20,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from kpg.client.change_feed import ChangeFeed, Step
 from kpg.client.end_reasons import ReplyLost, transaction_lost
-from kpg.errors import InputError, ProtocolError
+from kpg.errors import InputError, ProtocolError, ResourceError
 from kpg.protocol.definitions import MessageKinds
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.message_codec import decode, encode
@@ -34,10 +34,20 @@ from kpg.protocol.replies import (
     InterestedReply,
     RowsReply,
 )
-from kpg.protocol.requests import AckRequest, AnyRequest, InterestRequest, SqlRequest
+from kpg.protocol.requests import (
+    AckRequest,
+    AnyRequest,
+    CancelCallRequest,
+    ExplainRequest,
+    InterestRequest,
+    QueryRequest,
+    SqlRequest,
+)
 
 Result = TypeVar("Result")
 NOT_YET: Final = object()
+CANCELED: Final = (QueryRequest, SqlRequest, InterestRequest, ExplainRequest)  # if the caller waits no longer
+BYTES_OF_CHARACTER: Final = 4  # at most, in UTF-8
 FROM_SERVER: Final[MessageKinds[AnyReply]] = REPLIES | PUSHED
 
 
@@ -59,6 +69,7 @@ class Conversation:
     def __init__(self, resumes: bool = True) -> None:
         self.connected = True  # False between `disconnect` and the end of `open_session`
         self.resumes = resumes  # whether interests outlive a connection
+        self.max_bytes: int | None = None  # of a message, as the server has said; it ends the connection beyond that
         self.feeds: dict[int, ChangeFeed] = {}  # by the number of the interest
         self._numbers = itertools.count()
         self._requests: dict[int, AnyRequest] = {}
@@ -93,6 +104,8 @@ class Conversation:
         text = encode(request)
         if not text.isascii():
             check_unicode(text)
+        if self.max_bytes is not None and len(text) > self.max_bytes // BYTES_OF_CHARACTER:
+            check_size(len(text.encode()), self.max_bytes)
         self._requests[number], self._replies[number] = request, []
         return text
 
@@ -159,6 +172,13 @@ class Conversation:
             raise error_of(last.failure)
         return call.finish(replies)
 
+    def cancellation(self, number: int) -> str | None:
+        """Return the text that stops a request which only reads or may be undone; None if there is none to stop."""
+        request = self._requests.get(number)
+        if not self.connected or not isinstance(request, CANCELED) or number in self._complete | self._lost:
+            return None
+        return encode(CancelCallRequest(next(self._numbers), number))
+
     def give_up(self, number: int) -> None:
         """Close a request; its reply will be ignored."""
         self._requests.pop(number, None)
@@ -182,6 +202,17 @@ class Conversation:
             return []
         feeds, self._acknowledgements = self._acknowledgements, []
         return [encode(AckRequest(feed.interest, step=feed.received)) for feed in feeds]
+
+
+def check_size(nbytes: int, max_bytes: int) -> None:
+    """Raise if the server refuses a message of this size: it would end the connection."""
+    if nbytes > max_bytes:
+        raise ResourceError(
+            f"the request has {nbytes:,} bytes, more than {max_bytes:,}",
+            detail="The limit of the server is message_bytes.",
+            hint="Send fewer rows or a shorter text in one request, or raise the limit: "
+            "kpg serve --max-message-bytes N.",
+        )
 
 
 def check_unicode(text: str) -> None:

@@ -12,6 +12,11 @@ from kpg.protocol.parts import FailureSpec
 FINAL_STATUSES = frozenset({400, 401, 403, 404, 426})  # of HTTP, instead of a handshake
 FINAL_CODES = frozenset({1002, 1003, 1007, 1008, 1009})  # of WebSocket: the same would happen again
 
+HINTS = {  # by code
+    1009: "Send smaller messages, or raise the limit: kpg serve --max-message-bytes N.",
+    1013: "Connect again later, or raise the limit: kpg serve --max-sessions N.",
+}
+
 
 class ReplyLost(Unreachable):
     """The connection was lost while a request waited for its reply."""
@@ -48,6 +53,8 @@ def unreachable(url: str, error: BaseException) -> Unreachable:
         hint = "Give authorities=, the certificate that signed the server's."
     elif isinstance(error, ConnectionRefusedError):
         hint = "Check that kpg serve is running there."
+    elif received is not None and received.code in HINTS:
+        hint = HINTS[received.code]
     else:
         hint = "Check the server and the network, then connect again."
     kind = Refused if is_final(error) else Unreachable

@@ -59,6 +59,7 @@ def within(instruction: Send | Receive, deadline: float) -> Send | Receive:
 def open_session(conversation: Conversation, token: str | None) -> Procedure[WelcomeReply]:
     """Say hello on a new connection, and continue the feeds of the one before."""
     welcome = yield from exchange(conversation, calls.hello(token))
+    conversation.max_bytes = int(welcome.limits["message_bytes"]) if "message_bytes" in welcome.limits else None
     for feeds in in_groups(list(conversation.feeds.values())):
         numbers = []
         for feed in feeds:
@@ -119,8 +120,11 @@ def await_result(conversation: Conversation, number: int, call: Call[Result]) ->
     try:
         while (result := conversation.result(number, call)) is NOT_YET:
             yield Receive()
-    except BaseException:
+    except BaseException as error:
+        text = None if isinstance(error, Exception | GeneratorExit) else conversation.cancellation(number)
         conversation.give_up(number)
+        if text is not None:  # Ctrl-C, or a task that is canceled: no client waits for the answer
+            yield Send(text)
         raise
     return result  # type: ignore[return-value]
 

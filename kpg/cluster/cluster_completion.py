@@ -101,11 +101,6 @@ class ClusterCompletion(Completion[ReportedAnswer]):
         return self.requests is not None or self._unfinished
 
     @property
-    def in_request(self) -> bool:
-        """Whether the caller runs in a request that may let others run."""
-        return self.requests is not None and self.requests.in_request
-
-    @property
     def has_work(self) -> bool:
         if self._db.is_lost:
             return False

@@ -51,9 +51,14 @@ from kpg.cluster.rank_commands.inspection_commands import (
     ReclaimSymbolsCommand,
 )
 from kpg.cluster.rank_commands.query_commands import (
+    BuildOutputCommand,
+    BuildPartCommand,
     DiscardChangesCommand,
     OutputFrontierCommand,
     ProbeFrontierCommand,
+    SkipDataflowsCommand,
+    TakeChangesCommand,
+    UndoInstallCommand,
 )
 from kpg.cluster.rank_commands.staging_commands import PublishCommand
 from kpg.cluster.rank_commands.storage_commands import (
@@ -67,7 +72,7 @@ from kpg.cluster.rank_commands.storage_commands import (
 )
 from kpg.cluster.rank_commands.time_commands import ServeCommand, SettleCommand
 from kpg.cluster.request_frames import RowBlock
-from kpg.cluster.request_history import ALL_RANKS, RequestHistory
+from kpg.cluster.request_history import ALL_RANKS, RequestHistory, undo_of
 from kpg.cluster.row_admission import RowAdmission
 from kpg.cluster.sent_rows import SentRows
 from kpg.columns.schema import Schema
@@ -184,18 +189,45 @@ class ClusterDatabase(CompletingDatabase):
             self.ask(command)
             return self.completion.note_install()
 
-    def ask(self, command: Command[Result], blocks: Sequence[RowBlock] = ()) -> list[RankReply[Result]]:
-        """Send a command to all workers and return their replies."""
+    def build_on_workers(
+        self, command: BuildOutputCommand | BuildPartCommand, install: StructuralCommand
+    ) -> int | None:
+        """Make all workers build a part of something; return the number of the command if it is installed now."""
+        recoveries = self.recoveries
+        with self.coordinator.lock:
+            done = {reply.value for reply in self.ask(command, undo=undo_of(install, command.number))}
+            if self.recoveries != recoveries:
+                return None
+            if len(done) > 1:
+                self._undo_on_all()
+                return None
+            if not done.pop():
+                return None
+            self.generations.history.record(install)
+            return self.completion.note_install()
+
+    def ask(
+        self, command: Command[Result], blocks: Sequence[RowBlock] = (), undo: UndoInstallCommand | None = None
+    ) -> list[RankReply[Result]]:
+        """Send a command to all workers and return their replies; `undo` if some perform it and others refuse it."""
         self.check()
         with self.coordinator.lock:
             try:
                 replies = self.generations.retrying(lambda: self.coordinator.ask(command, blocks))
             except KpgError:
                 if self.coordinator.partly_done and RequestHistory.is_kept(command):
-                    self._undo_on_all()
+                    self._undo(undo or undo_of(command))
                 raise
             self.generations.history.record(command)
             return replies
+
+    def _undo(self, undo: UndoInstallCommand | None) -> None:
+        """Let no worker have what some have installed and others refused: what it reads has failed there already."""
+        if undo is None:
+            self._undo_on_all()
+            return
+        next_ids = [reply.value for reply in self.ask(undo)]
+        self.ask(SkipDataflowsCommand(max(next_ids)))
 
     def _undo_on_all(self) -> None:
         """Return to the state before a command that some workers performed and others refused."""
@@ -285,7 +317,8 @@ class ClusterDatabase(CompletingDatabase):
         The workers drop the changes that this process has received from their predecessors, and get the limits that
         tenants have added up.
         """
-        followed = {name: output for name, output in self.outputs.items() if output.followed}
+        held = [name for name, output in self.outputs.items() if output.is_held]
+        followed = {name: output for name, output in self.outputs.items() if output.followed and not output.is_held}
         through = tuple([output.begin_generation() for output in followed.values()])
         self.completion.begin_generation()
         if followed:
@@ -293,6 +326,9 @@ class ClusterDatabase(CompletingDatabase):
             for rank, reply in enumerate(self.coordinator.ask(command)):
                 for output, failure in zip(followed.values(), reply.value, strict=True):
                     output.report_failure(rank, failure)
+        for name in held:
+            for rank, held_reply in enumerate(self.coordinator.ask(TakeChangesCommand(name, hold=True))):
+                self.outputs[name].report_failure(rank, held_reply.value)
         number = self.completion.note_install()
         for output in self.outputs.values():
             output.installed_by = number

@@ -159,7 +159,7 @@ class ClusterInput(EncodingInput):
 
     @property
     def size(self) -> int:
-        """The number of updates that all workers hold of it."""
+        """An estimate of its row count on all workers."""
         return sum(reply.value for reply in self.db.ask(SizeCommand("input", self.name)))
 
     def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:

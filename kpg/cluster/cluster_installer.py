@@ -7,6 +7,7 @@ number; the caller holds a handle of kpg/cluster/cluster_output.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,13 +20,17 @@ from kpg.cluster.cluster_output import ClusterOutput
 from kpg.cluster.rank_commands.input_commands import SizeCommand
 from kpg.cluster.rank_commands.query_commands import (
     AdmittedLimits,
+    BuildOutputCommand,
+    BuildPartCommand,
+    EndBuildCommand,
     InstallArrangementCommand,
     InstallOutputCommand,
     InstallProbeCommand,
 )
 from kpg.cluster.rank_generation import SHARED_PREFIX
+from kpg.columns.building_turns import turns_of_building
 from kpg.columns.schema import Schema
-from kpg.errors import KpgError
+from kpg.errors import KpgError, UndefinedName
 from kpg.plan import plan_document
 from kpg.plan.nodes import InstalledNode, PlanNode, RelationNode
 
@@ -52,6 +57,8 @@ class ClusterInstaller(Installer):
                 case "index":
                     reads |= self._reads[name]
                 case "output":
+                    if name not in self.db.outputs:  # others may run while a plan is written
+                        raise UndefinedName(f"{name} was dropped while a query on it was built")
                     reads |= self.db.outputs[name].reads
         return reads
 
@@ -65,25 +72,52 @@ class ClusterInstaller(Installer):
     def output(self, node: PlanNode, name: str | None, keep: bool, replace: bool = False) -> ClusterOutput:
         self.db.check()
         chosen, plan = free_output_name(self.db, name, replace), document(node)
-        limits = self._admit(node)
-        number = self.db.install_on_workers(InstallOutputCommand(chosen, plan, keep, limits))
-        output = self._output_class(self.db, chosen, node.schema, keep, self._inputs_of(plan), number, limits)
+        limits, inputs = self._admit(node), self._inputs_of(plan)
+        command = InstallOutputCommand(chosen, plan, keep, limits)
+        in_turns = self.db.in_request and turns_of_building() is not None
+        number = self._build_in_parts(command) if in_turns else self.db.install_on_workers(command)
+        output = self._output_class(self.db, chosen, node.schema, keep, inputs, number, limits)
         enter(self.db, output, name)
         return output
 
-    def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> ClusterArrangement:
-        return self._arrangement(node, name, keys, None)
+    def _build_in_parts(self, install: InstallOutputCommand) -> int:
+        """Make all workers install an output in parts, between which others run there and here.
+
+        Return the number of the command that has completed it. If workers begin a new generation, which does not know
+        the build, they install it whole.
+        """
+        db, build, recoveries = self.db, next(self._numbers), self.db.recoveries
+        command: BuildOutputCommand | BuildPartCommand
+        command = BuildOutputCommand(build, install.name, install.plan, install.keep, install.limits)
+        try:
+            while db.recoveries == recoveries:
+                number = db.build_on_workers(command, install)
+                if number is not None:
+                    return number
+                db.pause_request()
+                command = BuildPartCommand(build)
+        except BaseException:
+            with suppress(KpgError):
+                db.ask(EndBuildCommand(build))
+            raise
+        db.ask(EndBuildCommand(build))
+        return db.install_on_workers(install)
+
+    def arrangement(
+        self, node: PlanNode, name: str, keys: tuple[str, ...], in_place: bool = False
+    ) -> ClusterArrangement:
+        return self._arrangement(node, name, keys, None, in_place)
 
     def arrangement_of(self, source: ClusterInput, keys: tuple[str, ...]) -> ClusterArrangement:
         """Install an index of a relation, or share the one that exists."""
         return self._arrangement(source.node, f"{source.name} by {', '.join(keys)}", keys, source.name)
 
     def _arrangement(
-        self, node: PlanNode, name: str, keys: tuple[str, ...], relation: str | None
+        self, node: PlanNode, name: str, keys: tuple[str, ...], relation: str | None, in_place: bool = False
     ) -> ClusterArrangement:
         index, plan = ClusterIndex(self.db, next(self._numbers), name, keys), document(node)
         limits = None if isinstance(node, (InstalledNode, RelationNode)) else self._admit(node)
-        command = InstallArrangementCommand(index.number, name, tuple(keys), relation, plan, limits)
+        command = InstallArrangementCommand(index.number, name, tuple(keys), relation, plan, limits, in_place)
         installed_by = self.db.install_on_workers(command)
         self._reads[index.number] = self._inputs_of(plan)
         return ClusterArrangement(self.db, index, node, installed_by)
@@ -92,7 +126,9 @@ class ClusterInstaller(Installer):
         self, name: str, plans: dict[str, PlanNode], relations: Mapping[PlanNode, str] | None = None
     ) -> dict[str, ClusterArrangement]:
         """Install several plans, each as an index by all its columns and as a dataflow of its own."""
-        return {answer: self.arrangement(node, answer, node.schema.names) for answer, node in plans.items()}
+        return {
+            answer: self.arrangement(node, answer, node.schema.names, in_place=True) for answer, node in plans.items()
+        }
 
     def probe(self, node: PlanNode) -> ClusterProbe:
         number = next(self._numbers)
@@ -115,7 +151,7 @@ class SharedReference:
 
     @property
     def size(self) -> int:
-        """The number of updates that all workers hold of it."""
+        """An estimate of its row count on all workers."""
         return sum(reply.value for reply in self._db.ask(SizeCommand(self.kind, self.name)))
 
 

@@ -17,9 +17,10 @@ from kpg.api.contracts.output_contract import clock_behind
 from kpg.api.explanation import Explanation
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import counted_table, first_rows_table, rows_table
-from kpg.api.unread_changes import split_at
+from kpg.api.unread_parts import UnreadParts, split_at
 from kpg.cluster.rank_commands.query_commands import (
     AdmittedLimits,
+    BeginChangesCommand,
     ChangeLimitsCommand,
     DiscardChangesCommand,
     FirstRowsCommand,
@@ -31,10 +32,9 @@ from kpg.cluster.rank_commands.query_commands import (
     TakeChangesCommand,
 )
 from kpg.cluster.rank_reports import output_key
-from kpg.columns.consolidation import consolidate_all
 from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
-from kpg.columns.updates import Updates, concatenate, constant, no_updates
+from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.config import CHANGES_LIMIT
 from kpg.errors import Closed, DataError, InputError, KpgError
 from kpg.protocol.error_messages import error_of
@@ -71,14 +71,17 @@ class ClusterOutput(Output):
         self.first_epoch = db.epoch - 1
         self._known_through = -1  # the last epoch that workers of an earlier generation have completed
         self.followed = False  # whether workers send the changes: from the first request for changes on
-        self._unread: list[Updates] = []
+        self.is_held = False  # whether they send only failures, until the caller has read the rows
+        self._unread = UnreadParts()
+        self._unread_limit = CHANGES_LIMIT
+        self._until: int | None = None  # changes at this epoch and later ones are not needed
         self._failures: dict[int, KpgError] = {}  # by worker: why the answer has no value since the last report
         self._listeners: list[Callable[[Changes], Any]] = []
         self._on_failure: Callable[[], None] | None = None
         self._circulating: tuple[int, ...] = ()
         self._limits = limits
         self._rebuilt = False  # whether its dataflow has been replaced, because it lagged too far
-        self._released = False
+        self.is_released = False
 
     # Changes
 
@@ -94,27 +97,50 @@ class ClusterOutput(Output):
             raise error
         return self._drain()
 
+    @property
+    def unread_rows(self) -> int:
+        return self._unread.rows
+
+    @property
+    def summed_through(self) -> int:
+        return self._unread.summed_through
+
+    def begin_reading(self, until: int | None) -> None:
+        self._check()
+        self._until = until
+        if not self.followed:
+            self._follow()
+
     def _bound(self) -> int | None:
         """Return the last epoch whose changes may be read; None if all may."""
         return self.db.completion.complete_through(self) if self.db.completion.lags and not self.ended else None
 
     def _drain(self) -> Changes:
-        bound, parts = self._bound(), self._unread
-        self._unread = []
-        if bound is not None:
-            parts, self._unread = split_at(parts, bound)
+        parts = self._unread.take(self._bound())
+        self._unread_limit = CHANGES_LIMIT
         if not self._unread:
             self.db.changed.discard(self)
         changes = concatenate(parts) if parts else no_updates(self.schema.width, self.db.config.coordinates)
         return Changes(in_time_order(changes), self.schema, self.db)
 
-    def _follow(self) -> None:
-        """Fetch all changes so far; from now on workers send them."""
+    def _follow(self, hold: bool = False) -> None:
+        """Fetch all changes so far; from now on workers send them, or only failures."""
         with self.db.coordinator.lock:
-            replies = self.db.ask(TakeChangesCommand(self.name))
-            self.followed = True
+            replies = self.db.ask(TakeChangesCommand(self.name, hold))
+            self.followed, self.is_held = True, hold
             for rank, reply in enumerate(replies):
                 self.take(rank, reply.blocks[0], reply.value)
+
+    def hold_changes(self) -> None:
+        self._check()
+        if not self.followed:
+            self._follow(hold=True)
+
+    def begin_changes(self, after: int) -> bool:
+        self._check()
+        if self.is_held:
+            self.is_held = not all(reply.value for reply in self.db.ask(BeginChangesCommand(self.name, after)))
+        return not self.is_held
 
     def skip_changes(self) -> None:
         self._check()
@@ -123,7 +149,7 @@ class ClusterOutput(Output):
         with self.db.coordinator.lock:
             replies = self.db.ask(DiscardChangesCommand((self.name,)))
             self.followed = True
-            self._unread = []
+            self._unread.set([])
             self.db.changed.discard(self)
             for rank, reply in enumerate(replies):
                 self.report_failure(rank, reply.value[0])
@@ -148,12 +174,13 @@ class ClusterOutput(Output):
     def take(self, rank: int, part: Updates, failure: FailureSpec | None) -> None:
         """Keep changes that a worker sent until they are read; sum them when they are too many."""
         self.report_failure(rank, failure)
-        if len(part):
-            self._unread.append(part)
-            self.db.changed.add(self)
-        if sum(map(len, self._unread)) > CHANGES_LIMIT and not self.db.completion.lags:
-            last = constant(tuple(self._unread[-1].times.max(axis=1).tolist()))
-            self._unread = [consolidate_all([Updates(part.data, last, part.diffs) for part in self._unread])]
+        for needed in [part] if self._until is None else split_at([part], self._until - 1)[0]:
+            if len(needed):
+                self._unread.add(needed)
+                self.db.changed.add(self)
+        if self._unread.rows > self._unread_limit:  # later epochs may be computed again, if a worker is lost
+            self._unread.sum_through(self._bound())
+            self._unread_limit = max(CHANGES_LIMIT, 2 * self._unread.rows)
 
     def on_change(self, function: Callable[[Changes], Any]) -> Callable[[], None]:
         self._check()
@@ -174,7 +201,7 @@ class ClusterOutput(Output):
         if not (self._listeners and self._unread):
             return
         bound = self._bound()
-        if bound is None or any(int(part.times[0].min()) <= bound for part in self._unread):
+        if bound is None or self._unread.has_some(bound):
             changes = self._drain()
             for listener in tuple(self._listeners):
                 listener(changes)
@@ -191,7 +218,7 @@ class ClusterOutput(Output):
     def read_rows(self, as_of: Any, counts: bool) -> pa.Table:
         self._check_kept()
         warn_of_pending(self, as_of)
-        if self.db.completion.in_request:
+        if self.db.in_request:
             rows, _ = self.db.reads.rows_in_parts(self.name, UNLIMITED, self, as_of)
         else:
             rows = self.db.reads.rows(SnapshotCommand(self.name), self, as_of)
@@ -203,16 +230,19 @@ class ClusterOutput(Output):
     def read_first_rows(self, size: int, as_of: Any) -> tuple[pa.Table, int]:
         self._check_kept()
         warn_of_pending(self, as_of)
-        if self.db.completion.in_request:
+        if self.db.in_request:
             rows, total = self.db.reads.rows_in_parts(self.name, size, self, as_of)
         else:
             rows, total = self.db.reads.first_rows(FirstRowsCommand(self.name, size), self, as_of)
         with self.db.in_turns():
             return first_rows_table(self.db, self.name, self.schema, rows.data, rows.diffs[0], size), total
 
-    def lanes(self) -> Updates:
+    def lanes(self, as_of: int | None = None) -> Updates:
         self._check()
-        return self.db.reads.rows(SnapshotCommand(self.name, failing=True), self, self.complete_through)
+        epoch = self.complete_through if as_of is None else as_of
+        if self.db.in_request:
+            return self.db.reads.rows_in_parts(self.name, UNLIMITED, self, epoch, failing=True)[0]
+        return self.db.reads.rows(SnapshotCommand(self.name, failing=True), self, epoch)
 
     def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:
         self._check()
@@ -284,7 +314,7 @@ class ClusterOutput(Output):
         bound = self._bound()
         if bound is not None:
             self._known_through = max(self._known_through, bound)
-            self._unread = split_at(self._unread, self._known_through)[0]
+            self._unread.set(self._unread.take(self._known_through))
         return self._known_through
 
     def rebuild(self) -> bool:
@@ -305,7 +335,7 @@ class ClusterOutput(Output):
     @property
     def ended(self) -> bool:
         error = self.error()
-        return self._released or (error is not None and not isinstance(error, DataError))
+        return self.is_released or (error is not None and not isinstance(error, DataError))
 
     @property
     def dropped(self) -> bool:
@@ -359,12 +389,12 @@ class ClusterOutput(Output):
 
     def _check(self) -> None:
         self.db.check()
-        if self._released:
+        if self.is_released:
             raise Closed(f"output {self.name} was released")
 
     def release(self) -> None:
-        if not self._released:
-            self._released = True
+        if not self.is_released:
+            self.is_released = True
             self.db.outputs.remove(self)
             self.db.changed.discard(self)
             self.db.failed.discard(self)

@@ -161,7 +161,7 @@ def unstage(service: DataService, command: UnstageCommand, blocks: Blocks) -> No
 
 @DATA_COMMANDS.handles(PlacementCommand)
 def placement(service: DataService, command: PlacementCommand, blocks: Blocks) -> tuple[str, ...] | None:
-    """Return the columns that are hashed to choose the rank of a row."""
+    """Return the columns that are hashed to choose the rank of a row; none if one rank has all rows."""
     return tuple(service.arranged(command.name)[1].placed) if service.is_arranged(command.name) else None
 
 

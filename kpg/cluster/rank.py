@@ -44,7 +44,9 @@ from kpg.cluster.request_frames import (
     encode_frame,
     encode_refusal,
 )
+from kpg.columns.full_collections import collect_all_when_due, collect_when_grown
 from kpg.columns.symbols import Symbols
+from kpg.dataflow.work_share import WorkShare
 from kpg.dataflow.worker import Worker
 from kpg.errors import ClusterError, InUse, KpgError, ProtocolError, WorkerLost
 from kpg.kernels.warm import load
@@ -55,6 +57,7 @@ from kpg.version import __version__
 
 MEETING_TIMEOUT_SECONDS = 30.0  # for all peers of a generation to connect
 SLICE_SECONDS = 0.002  # of work between two looks at the coordinator's connection
+LEAST_SLICE_SECONDS = 0.001  # that commands wait for: shorter slices look at frontiers more than they work
 CALL_CHECK_SECONDS = 0.0005  # between two checks, within a slice, whether something has arrived
 IDLE_AFTER_SECONDS = 0.005  # merging sooner would delay a next command for a merge that no reader needs yet
 KERNEL_LOADING_AFTER_SECONDS = 1.0  # of silence: a later query then finds its kernels loaded
@@ -80,6 +83,8 @@ class Rank:
         self.failure: ClusterError | None = None  # a peer is lost: this generation can complete nothing more
         self.running = True
         self._kernels = load()
+        self._share = WorkShare()
+        self._arrivals = ArrivalCheck([self.control])
 
     def _connect(self, bootstrap: RankBootstrap) -> FrameSocket:
         hello = RankHello(self.rank, bootstrap.token, self.listener.address, __version__, os.getpid())
@@ -93,8 +98,10 @@ class Rank:
         try:
             while self.running:
                 self._pump()
-                if self.commands:
+                if self.commands and not self._owes_work():
+                    began = time.perf_counter()
                     self._answer(self.commands.popleft())
+                    self._share.requests_took(time.perf_counter() - began)
                 elif not self._serve_data_connection():
                     self._idle()
         except KpgError:
@@ -171,25 +178,40 @@ class Rank:
                     raise ProtocolError("a rank got a command before it met its peers")
                 return command_handlers.perform(self.generation, command, incoming.blocks)
 
+    def _owes_work(self) -> bool:
+        """Return whether commands have to wait for a slice of work, which they leave too little time."""
+        serving = self.generation is not None and self.failure is None and self.generation.completion.lags
+        return serving and self._share.least_seconds >= LEAST_SLICE_SECONDS
+
     def _idle(self) -> None:
         """Work on what peers have sent; merge; wait for something to arrive."""
         waiting = self._connections()
         if self.mesh is not None and self.generation is not None and self.failure is None:
             waiting += self.mesh.connections()
-            db = self.generation.db
             try:
-                if self._work_in_slices(self.generation):
+                if self._work_in_slices(self.generation) or self.commands:
                     return
             except WorkerLost as error:
                 self.failure = error
                 return
             has_arrived = bool(frames.wait(waiting, IDLE_AFTER_SECONDS))
             self.generation.data_service.staged.expire()
-            if has_arrived or db.worker.idle_merge(db.merge_policy.idle_fuel, db.merge_policy.idle_operators):
+            if has_arrived or self._merge(self.generation):
                 return
         if not frames.wait(waiting, KERNEL_LOADING_AFTER_SECONDS):
             while next(self._kernels, None) is not None and not frames.wait(waiting, 0):
                 pass
+            if not frames.wait(waiting, 0):
+                collect_all_when_due()
+
+    def _merge(self, generation: RankGeneration) -> bool:
+        """Merge for a moment; between commands that wait for answers, slices continue what takes longer.
+
+        Return whether more is left.
+        """
+        policy, lags = generation.db.merge_policy, generation.completion.lags
+        more = generation.db.worker.idle_merge(policy.idle_fuel, policy.idle_operators, can_pause=lags)
+        return more or (lags and generation.db.worker.is_busy)
 
     def _work_in_slices(self, generation: RankGeneration) -> bool:
         """Work for a slice and report what is complete, or do all work if commands wait for it.
@@ -200,7 +222,13 @@ class Rank:
         if not completion.lags:
             generation.db.worker.run()
             return False
+        began = time.perf_counter()
+        self._arrivals.not_before = began + self._share.least_seconds
         busy = completion.work(SLICE_SECONDS)
+        if busy:
+            self._share.slice_took(time.perf_counter() - began)
+        else:
+            self._share.forgive()
         report = generation.reports.take_if_new(idle=not busy)
         if report is not None:
             text = encode_result(report.value)
@@ -268,7 +296,8 @@ class Rank:
         self.mesh = mesh  # closed with the generation if a later step fails
         start = (0,) * command.config.coordinates
         worker = Worker(self.rank, ranks, mesh if ranks > 1 else None, start)
-        worker.is_called = ArrivalCheck([self.control, *mesh.connections()]).has_arrived
+        self._arrivals = ArrivalCheck([self.control, *mesh.connections()])
+        worker.is_called = self._arrivals.has_arrived
         db = EmbeddedDatabase(command.config, worker, self.symbols, self._recover(command, mesh), RankCompletion)
         if command.sealed is not None and isinstance(db.completion, RankCompletion):
             db.completion.sealed = Frontier.at((command.sealed,))
@@ -338,13 +367,14 @@ class ArrivalCheck:
     """Tells a running step whether something has arrived on some connections, at most every CALL_CHECK_SECONDS."""
 
     def __init__(self, connections: list[FrameSocket]) -> None:
+        self.not_before = 0.0  # when a slice may end
         self._poller = frames.SocketPoller(connections)
         self._next = 0.0
 
     def has_arrived(self) -> bool:
         """Return whether something has arrived; False without a look if the last one was just now."""
         now = time.perf_counter()
-        if now < self._next:
+        if now < self._next or now < self.not_before:
             return False
         self._next = now + CALL_CHECK_SECONDS
         return bool(self._poller.arrived())
@@ -369,4 +399,5 @@ def serve(bootstrap: RankBootstrap) -> None:
 
 def main(read_line: Callable[[], str] = sys.stdin.readline) -> None:
     """Run a rank as a process. Its bootstrap comes over standard input: arguments are visible to other users."""
+    collect_when_grown()
     serve(decode(read_line(), BOOTSTRAPS))

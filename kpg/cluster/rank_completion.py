@@ -84,7 +84,7 @@ class RankCompletion(EmbeddedCompletion):
             if dataflow is not None:
                 active.add(dataflow.id)
             if dataflow is None or (tracker.is_idle and not tracker.has_unsent):
-                worker.changed_trackers.discard(tracker)
+                worker.forget_changes(tracker)
             elif not tracker.is_settled(frontier):
                 self._add_lagging(dataflow, reached, lagging)
         self.is_lagging = bool(lagging)

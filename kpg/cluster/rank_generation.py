@@ -28,6 +28,7 @@ from kpg.cluster.data_service import DataService
 from kpg.cluster.frame_codec import SymbolDictionary
 from kpg.cluster.handler_table import HandlerTable
 from kpg.cluster.mesh import Mesh
+from kpg.cluster.rank_builds import RankBuild
 from kpg.cluster.rank_commands.query_commands import AdmittedLimits, NumberedGroup
 from kpg.cluster.rank_reports import RankReports
 from kpg.cluster.shard_blocks import ShardRead
@@ -69,6 +70,7 @@ class RankGeneration:
         self.probes: dict[int, EmbeddedProbe] = {}
         self.groups: dict[int, UsageGroup] = {}  # by number: what the queries of a session or tenant use here
         self.reads: dict[int, ShardRead] = {}  # by number: reads in parts that the coordinator has not ended
+        self.builds: dict[int, RankBuild] = {}  # by number: outputs that are being built in parts
         self.reports = RankReports(db, self.outputs)
         self.completion = self.reports.completion
         self.mark: TransactionMark | None = None  # of the rows before the open transaction
@@ -79,6 +81,8 @@ class RankGeneration:
 
     def close(self) -> None:
         """Close the db."""
+        while self.builds:
+            self.builds.popitem()[1].end()
         self.db.close()
 
     def settle(self) -> None:

@@ -84,16 +84,27 @@ class RankReports:
         self._failing.discard(name)
         self._failed.discard(name)
 
-    def follow(self, name: str) -> None:
+    def follow(self, name: str, hold: bool = False) -> None:
         """Collect the changes of an output from now on, and those before that are complete; may be repeated.
 
-        One that has ended has none: its failure is reported.
+        One that has ended has none: its failure is reported. With `hold`, collect changes from `begin` on.
         """
         if self._outputs[name].ended:
             return
+        if hold:
+            self._outputs[name].hold_changes()
         if name not in self._followed:
             self._followed[name] = self._outputs[name].on_change(partial(self._collect, name))
         self._outputs[name].notify()
+
+    def begin(self, name: str, after: int) -> bool:
+        """Collect the changes of an output after an epoch, if they were held. Return False if this is too early."""
+        output = self._outputs[name]
+        if not output.ended:
+            if not output.begin_changes(after):
+                return False
+            output.notify()
+        return True
 
     def skip(self, name: str, through: int | None) -> None:
         """Follow an output and drop its changes: all that are complete, or those through an epoch, now and later."""

@@ -24,6 +24,8 @@ from kpg.cluster.rank_commands.input_commands import (
 )
 from kpg.cluster.rank_commands.query_commands import (
     AdmittedLimits,
+    BuildOutputCommand,
+    BuildPartCommand,
     ChangeLimitsCommand,
     InstallArrangementCommand,
     InstallOutputCommand,
@@ -31,6 +33,7 @@ from kpg.cluster.rank_commands.query_commands import (
     ReleaseArrangementCommand,
     ReleaseOutputCommand,
     ReleaseProbeCommand,
+    UndoInstallCommand,
 )
 from kpg.cluster.rank_commands.time_commands import AdvanceCommand
 from kpg.cluster.request_frames import RowBlock
@@ -82,7 +85,7 @@ class RequestHistory:
     @staticmethod
     def is_kept(command: Command[Any]) -> bool:
         """Return whether a command changes what a new generation must repeat, so that all ranks or none must do it."""
-        return isinstance(command, (StructuralCommand, DropInputCommand))
+        return isinstance(command, (StructuralCommand, DropInputCommand, BuildOutputCommand, BuildPartCommand))
 
     def _remove(self, undone: Callable[[Command[None]], bool]) -> None:
         """Remove commands, and the arrangements that were released and that no command reads any more."""
@@ -107,6 +110,18 @@ class RequestHistory:
         about = (CreateInputCommand, CloseInputCommand, ArrangeInputCommand)
         self._remove(lambda past: isinstance(past, about) and past.name == name)
         self.open_rows = [inserted for inserted in self.open_rows if inserted.command.name != name]
+
+
+def undo_of(command: Command[Any], build: int | None = None) -> UndoInstallCommand | None:
+    """Return the command that undoes an installation, of a build if it is one; None for other commands."""
+    match command:
+        case InstallOutputCommand():
+            return UndoInstallCommand(output=command.name, build=build)
+        case InstallArrangementCommand():
+            return UndoInstallCommand(arrangement=command.number, build=build)
+        case InstallProbeCommand():
+            return UndoInstallCommand(probe=command.number, build=build)
+    return None
 
 
 def with_limits(command: Command[None], output: str, limits: AdmittedLimits) -> Command[None]:

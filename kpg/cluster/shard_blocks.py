@@ -12,7 +12,7 @@ from kpg.api.trace_reads import check_readable, read_first_rows, read_rows
 from kpg.cluster.request_frames import RowBlock, symbolic_lanes
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Ints, Updates, constant
-from kpg.trace.read_parts import PartReader, count_rows
+from kpg.trace.read_parts import KeyReader, PartReader, count_rows
 
 
 def shard_block(
@@ -22,33 +22,53 @@ def shard_block(
     as_of: Time | int | None,
     keys: Ints | None,
     since: Frontier | None = None,
+    failing: bool = False,
 ) -> RowBlock:
-    """Return this rank's rows as of a time: those with some keys, or all."""
-    time = check_readable(db, installed, as_of, since)
+    """Return this rank's rows as of a time: those with some keys, or all. If `failing`, also if some have failed."""
+    time = check_readable(db, installed, as_of, since, failing)
     return _block(schema, time, *read_rows(installed, schema, time, keys))
 
 
 def first_rows_block(
-    db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, as_of: Time | int | None, size: int
+    db: EmbeddedDatabase,
+    installed: InstalledArrangement,
+    schema: Schema,
+    as_of: Time | int | None,
+    size: int,
+    failing: bool = False,
 ) -> tuple[RowBlock, int]:
     """Return the first `size` of this rank's rows as of a time, and the number of all."""
-    time = check_readable(db, installed, as_of)
+    time = check_readable(db, installed, as_of, failing=failing)
     data, counts, total = read_first_rows(installed, schema, time, size)
     return _block(schema, time, data, counts), total
 
 
 class ShardRead:
-    """A read of this rank's rows as of a time, in parts. It holds the batches, so that changes do not affect it."""
+    """A read of this rank's rows as of a time, in parts: all, or those with some keys.
+
+    It holds the batches, so that changes do not affect it.
+    """
 
     def __init__(
-        self, db: EmbeddedDatabase, installed: InstalledArrangement, schema: Schema, as_of: Time | int | None
+        self,
+        db: EmbeddedDatabase,
+        installed: InstalledArrangement,
+        schema: Schema,
+        as_of: Time | int | None,
+        failing: bool = False,
+        keys: Ints | None = None,
     ) -> None:
         self._schema = schema
-        self._time = check_readable(db, installed, as_of)
+        self._time = check_readable(db, installed, as_of, failing=failing)
         self._lanes = list(installed.schema.lanes_of(schema.names))
         batches = installed.handle.batches(None)
-        self._reader = PartReader(batches, self._time)
-        self.total = count_rows(batches, self._time)  # the number of all rows
+        self._reader = PartReader(batches, self._time) if keys is None else KeyReader(batches, self._time, keys)
+        self._batches = batches
+
+    @property
+    def total(self) -> int:
+        """The number of all rows of the shard."""
+        return count_rows(self._batches, self._time)
 
     @property
     def is_done(self) -> bool:

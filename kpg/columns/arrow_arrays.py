@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-MAX_VALUES = 2_000  # converting more of them one by one would take longer than importing pandas
+MAX_VALUES = 50_000  # takes 5 ms, and importing pandas 300; for more, `pa.array` is four times as fast
 _NUMBERS: dict[pa.DataType, Any] = {pa.int64(): np.int64, pa.uint64(): np.uint64, pa.float64(): np.float64}
 
 

@@ -13,8 +13,6 @@ The caller must expect that other requests have changed the db when its dataflow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from kpg.columns.pause_points import Turns, current_turns, pause, taking_turns
@@ -22,14 +20,19 @@ from kpg.columns.pause_points import Turns, current_turns, pause, taking_turns
 _allowed: ContextVar[bool] = ContextVar("whether dataflows are built in turns", default=False)
 
 
-@contextmanager
-def building_in_turns(allowed: bool = True) -> Iterator[None]:
+class building_in_turns:  # noqa: N801 - used as a statement, like contextlib.suppress
     """Let others run while a dataflow is built in this block, if the request computes in turns."""
-    token = _allowed.set(allowed)
-    try:
-        yield
-    finally:
-        _allowed.reset(token)
+
+    __slots__ = ("_allowed", "_token")
+
+    def __init__(self, allowed: bool = True) -> None:
+        self._allowed = allowed
+
+    def __enter__(self) -> None:
+        self._token = _allowed.set(self._allowed)
+
+    def __exit__(self, *error: object) -> None:
+        _allowed.reset(self._token)
 
 
 class BuildingTurns:

@@ -100,8 +100,8 @@ def _consolidate_exactly(parts: list[Updates]) -> Updates:
 def _consolidate_parts(parts: list[Updates]) -> Updates:
     """Consolidate where no sum can leave 64 bits."""
     if len(parts) > 1:
-        parts[:] = [part for part in parts if len(part)] or parts[:1]
-    n = sum([len(part) for part in parts])
+        parts[:] = [part for part in parts if part.data.shape[1]] or parts[:1]
+    n = parts[0].data.shape[1] if len(parts) == 1 else sum(map(len, parts))
     if n <= INSERTION_SORT_ROWS:
         return _consolidate_small(_join(parts), n) if n else parts[0]
     if are_packed(parts) and (layout := common_layout(parts)) is not None:

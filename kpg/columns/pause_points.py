@@ -130,8 +130,8 @@ def pause() -> None:
 
 
 def check_interrupt() -> None:
-    """Raise KeyboardInterrupt if it was requested."""
-    if _current.interrupted:
+    """Raise KeyboardInterrupt if it was requested, unless the computation may be left here."""
+    if _current.interrupted and _current.turns is None:
         clear_interrupt()
         raise KeyboardInterrupt
 

@@ -245,7 +245,7 @@ class Schema:
         slots, width = slots_of(self.types)
         object.__setattr__(self, "slots", slots)
         object.__setattr__(self, "width", width)
-        object.__setattr__(self, "all_int64", all(type_ is INT64 or type_ == INT64 for type_ in self.types))
+        object.__setattr__(self, "all_int64", self.types.count(INT64) == len(self.types))
 
     @classmethod
     def of(cls, columns: Mapping[str, object] | Iterable[tuple[str, object]]) -> Schema:
@@ -279,7 +279,11 @@ class Schema:
     def lanes_of(self, names: Iterable[str]) -> tuple[int, ...]:
         """Return the lanes of some columns, in the given order."""
         if self.width == len(self.names):
-            return tuple(map(self.index, names))
+            names = tuple(names)
+            try:
+                return tuple(map(self.positions.__getitem__, names))
+            except (KeyError, TypeError):
+                return tuple(map(self.index, names))  # raises
         return tuple(lane for name in names for lane in self.lanes_at(self.index(name)))
 
     def lanes_at(self, position: int) -> range:
@@ -315,14 +319,17 @@ class Schema:
 
     def type_of(self, name: str) -> Type:
         """Return the type of a column."""
-        return self.types[self.index(name)]
+        try:
+            return self.types[self.positions[name]]
+        except (KeyError, TypeError):
+            return self.types[self.index(name)]  # raises
 
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of some columns, in the given order."""
         chosen = tuple(names)
         if chosen == self.names:
             return self
-        return Schema(chosen, tuple(self.types[self.index(name)] for name in chosen))
+        return Schema(chosen, tuple(map(self.type_of, chosen)))
 
     def rename(self, names: Mapping[str, str]) -> Schema:
         """Return the same columns with new names for some: `{old: new}`."""

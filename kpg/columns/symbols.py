@@ -27,8 +27,10 @@ from kpg.columns.arrow_arrays import from_list, from_numpy
 from kpg.columns.column_types.binary_type import is_arrow_bytes
 from kpg.columns.column_types.string_type import is_arrow_text
 from kpg.columns.lane_values import NULL
+from kpg.columns.pause_points import pause
 from kpg.columns.symbol_hashes import SymbolHashes
 from kpg.columns.updates import Ints
+from kpg.columns.value_order import VALUES_PER_PAUSE, value_order
 from kpg.errors import SchemaMismatch
 
 Value: TypeAlias = str | bytes
@@ -41,6 +43,7 @@ _SAMPLE_ROWS = 16_384  # rows in the sample that decides whether values repeat
 _FEW_VALUES = 64  # of a dictionary: values that are looked up before ids are proposed for them
 _ASCII_CODES = 128
 _MIN_LETTERS = 64  # fewer texts are cheap in any way
+_SEARCHES_PER_PAUSE = 64  # of a new symbol among the sorted ones: some ten microseconds each
 _ENTRY_BYTES = 200  # an estimate of Python's string, dict and list entries, text excluded
 
 
@@ -183,6 +186,14 @@ class Symbols:
         table = self._values
         return [table[id_] if id_ >= 0 else None for id_ in ids.tolist()]
 
+    def values_in_turns(self, ids: Ints) -> list[Any]:
+        """Return what `values` returns; others may run meanwhile if there are many ids."""
+        values: list[Any] = []
+        for start in range(0, len(ids), VALUES_PER_PAUSE):
+            values += self.values(ids[start : start + VALUES_PER_PAUSE])
+            pause()
+        return values
+
     def text(self, ids: Ints, type: pa.DataType | None = None) -> Any:
         """Return the values of ids as an Arrow array of `type` (default: string), chunked from 2 GiB on."""
         type = pa.string() if type is None else type
@@ -215,22 +226,37 @@ class Symbols:
 
     def ranks(self) -> Ints:
         """Return the rank of each id in the order of values, valid until symbols are added. Free ids rank last."""
-        if self._unranked:
-            self._order = self._merge_into_order(self._unranked)
-            self._unranked, self._ranks = [], None
+        while self._unranked:
+            self._rank_new()
         if self._ranks is None:
             self._ranks = np.empty(len(self._values), np.int64)
             self._ranks[self._free] = np.arange(len(self._order), len(self._values))
             self._ranks[self._order] = np.arange(len(self._order))
         return self._ranks
 
+    def _rank_new(self) -> None:
+        """Sort the symbols that are not in the order yet; others may run, and add, free or rank symbols, meanwhile."""
+        unranked, generation = self._unranked, self.generation
+        count = len(unranked)
+        order = self._merge_into_order(unranked[:count])
+        if self._unranked is unranked and self.generation == generation:
+            self._order, self._unranked, self._ranks = order, unranked[count:], None
+
     def _merge_into_order(self, new_ids: list[int]) -> Ints:
         """Return the ids sorted by value, new ones included."""
-        if len(new_ids) * 8 > len(self._order):
-            return np.array(sorted(self._order.tolist() + new_ids, key=self._sort_key), np.int64)
-        ids = sorted(new_ids, key=self._sort_key)
-        positions = [bisect_left(self._order, self._sort_key(id_), key=self._sort_key) for id_ in ids]
-        return np.insert(self._order, positions, ids)
+        before = self._order
+        if len(new_ids) * 8 > len(before):
+            return self._sorted(np.concatenate([before, np.array(new_ids, np.int64)]))
+        ids = self._sorted(np.array(new_ids, np.int64))
+        positions = []
+        for at, id_ in enumerate(ids.tolist()):
+            if at % _SEARCHES_PER_PAUSE == 0:
+                pause()
+            positions.append(bisect_left(before, self._sort_key(id_), key=self._sort_key))
+        return np.insert(before, positions, ids)
+
+    def _sorted(self, ids: Ints) -> Ints:
+        return ids[value_order(self.values_in_turns(ids))]
 
     def _sort_key(self, id_: int) -> tuple[bool, Value]:
         """Return the sort key of an id: strings come before binary values."""

@@ -76,7 +76,7 @@ def spread(block: Ints, n: int) -> Ints:
     """Return the block with a column for each of n updates; a constant is repeated."""
     if block.shape[1] == n:
         return block
-    return np.ascontiguousarray(np.broadcast_to(block, (block.shape[0], n)))
+    return block.repeat(n, axis=1)
 
 
 def trim(block: Ints, n: int) -> Ints:
@@ -107,8 +107,10 @@ def common_constant(blocks: list[Ints]) -> Ints | None:
     first = blocks[0]
     if first.shape[1] == 1:
         value = first.tolist()
-        if all(block.shape[1] == 1 and block.tolist() == value for block in blocks):
-            return first
+        for block in blocks:
+            if block.shape[1] != 1 or block.tolist() != value:
+                return None
+        return first
     return None
 
 

@@ -71,7 +71,9 @@ class Channel:
         if direct is not None and direct.active:
             target = self.target
             target.queues[self.target_input].append(message)
-            direct.schedule(target.unit or target)
+            unit = target.unit or target
+            if not unit.scheduled:
+                direct.schedule(unit)
             dataflow = target.dataflow
             if dataflow.usage is not None or dataflow.events is not None:
                 self.meter(message)

@@ -101,7 +101,21 @@ class DirectRun:
                 operator.current = self._times
                 if operator.dataflow.dropped:
                     continue
-                again = worker.attempt(operator, operator.step_queued) if attempt is None else attempt(operator)
+                if attempt is not None:
+                    again = attempt(operator)
+                elif worker.guard is not None or worker.counts is not None or operator.dataflow.events is not None:
+                    again = worker.attempt(operator, operator.step_queued)
+                else:  # what `worker.attempt` does, without its calls
+                    worker.steps += 1
+                    worker.current = worker.stepped = operator
+                    try:
+                        again = operator.step_queued()
+                    except BaseException as error:
+                        if not worker.end_failed(operator, error):
+                            raise
+                        again = False
+                    finally:
+                        worker.stepped = None
                 if again is not False:
                     self.end()
                     if again:

@@ -37,9 +37,9 @@ class FairShares:
 
     def add(self, ready: ReadyOperator) -> None:
         """Add an operator that is ready to step."""
-        dataflow = ready[2].dataflow
-        heapq.heappush(dataflow.ready, ready)
-        self.enter(dataflow)
+        order, _, operator = ready
+        operator.dataflow.ready.add(operator, later=order != operator.order)
+        self.enter(operator.dataflow)
 
     def enter(self, dataflow: Dataflow) -> None:
         """Let a dataflow take turns while it is busy."""

@@ -8,6 +8,7 @@ costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from kpg.columns.value_class import value_class
 from kpg.dataflow.channel import BroadcastPact, Channel, ExchangePact, FollowPact, LocalPact, Pact
 from kpg.dataflow.loop_units import in_order, loops_of
 from kpg.dataflow.operator import Message, Operator, Times
+from kpg.dataflow.ready_operators import ReadyOperators
 from kpg.dataflow.usage import DataflowUsage
 from kpg.errors import KpgError
 from kpg.events import FIRST_CHANNEL, Connects, Events, Operates, entity_of
@@ -30,11 +32,11 @@ if TYPE_CHECKING:
     MakeUnit = Callable[["Dataflow", Sequence[Operator]], Operator | None]
 
     from kpg.columns.building_turns import BuildingTurns
-    from kpg.dataflow.fair_shares import ReadyOperator
     from kpg.dataflow.pausable_step import PausableStep
     from kpg.dataflow.worker import Worker
 
 
+CHECK_SHARE = 0.1  # of the time of a busy dataflow, to look whether waiting operators are due
 HEAVY_SECONDS = 0.002  # of work without a break, beyond which readers of other dataflows do not wait for a turn
 MAX_CIRCULATING_VALUES = 1_000  # of rows beyond a limit of rounds: more do not tell which arguments to blame
 MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
@@ -76,6 +78,7 @@ class Dataflow:
         self.tracker = Tracker(self.reachability, worker.peers > 1, dataflow_id, worker.changed_trackers, worker.index)
         self.waiting: set[Operator] = set()  # operators that hold a time until a frontier passes it
         self.checked: tuple[int, list[Frontier]] | None = None  # counts and sources when they were last looked at
+        self.check_again_at = 0.0  # while it is busy: looking at the frontiers of a large dataflow takes long
         self.building: BuildingTurns | None = None  # lets others run while it is built
         self.notes: list[str] = []  # choices of its rendering, for `explain`
         self.failure: KpgError | None = None
@@ -85,7 +88,7 @@ class Dataflow:
         self.imports: list[Dataflow] = []  # the dataflows that this one imports from
         self.make_unit: MakeUnit | None = None  # returns the unit that runs a loop directly, if there is one
         self.runs_directly = False  # whether epochs of few rows need no progress counts: see kpg.dataflow.direct_run
-        self.ready: list[ReadyOperator] = []  # a heap of its operators, while the worker runs in slices
+        self.ready = ReadyOperators()  # while the worker runs in slices
         self.paused_step: PausableStep | None = None
         self.used_seconds = 0.0  # on the scale of kpg.dataflow.fair_shares
         self.busy_seconds = 0.0  # that it has worked since it became busy
@@ -133,8 +136,7 @@ class Dataflow:
 
     def add_input(self, operator: Operator, depth: int, summary: Summary) -> int:
         """Add an input to an operator, to be connected later, and return its index."""
-        location = self.reachability.add_location(depth)
-        self.reachability.add_edge(location, operator.output_location, summary)
+        location = self.reachability.add_input(depth, operator.output_location, summary)
         operator.input_locations.append(location)
         operator.queues.append([])
         self.internal[operator.index].append(summary)
@@ -183,7 +185,10 @@ class Dataflow:
         """Return whether some source has ended. Frontiers of imports are computed only if that may be."""
         only_imports = len(self.imports) == len(self.tracker.sources)
         if only_imports and self.worker.peers == 1 and self.worker.clock.frontier:
-            if not any(dataflow.may_have_ended for dataflow in self.imports):
+            for dataflow in self.imports:
+                if dataflow.may_have_ended:
+                    break
+            else:
                 return False
         return not all(self.tracker.source_frontiers())
 
@@ -225,9 +230,10 @@ class Dataflow:
         if self.runs_directly:
             for operator in self.operators:
                 if operator.depth == 1:  # also if it leaves a loop
-                    for channel in [channel for channels in operator.channels for channel in channels]:
-                        if not isinstance(channel.pact, FollowPact):
-                            channel.direct = self.worker.direct
+                    for channels in operator.channels:
+                        for channel in channels:
+                            if not isinstance(channel.pact, FollowPact):
+                                channel.direct = self.worker.direct
 
     def _unit_of(self, loop: list[Operator]) -> Operator | None:
         return None if self.make_unit is None else self.make_unit(self, loop)
@@ -248,8 +254,11 @@ class Dataflow:
         state = self.tracker.version, self.tracker.source_frontiers()
         if state == self.checked:
             return []
+        began = perf_counter()
         due = [operator for operator in self.waiting if operator.is_due()]
         self.checked = None if due else state
+        now = perf_counter()
+        self.check_again_at = now + (now - began) / CHECK_SHARE
         return due
 
     def set_events(self, events: Events | None) -> None:
@@ -324,3 +333,12 @@ class Dataflow:
         for action in self.on_drop:
             action()
         self.on_drop.clear()
+
+    def forget_operators(self) -> None:
+        """Forget the operators of a released dataflow that is not read or explained any more.
+
+        Operators and channels refer to each other. Without these cycles, reference counts free them.
+        """
+        for operator in self.operators:
+            operator.channels = [[] for _ in operator.channels]
+        self.operators, self.channels, self.on_failure = [], [], None

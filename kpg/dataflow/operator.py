@@ -31,6 +31,9 @@ Times = tuple[Time, ...]
 Inputs = list[list["Message"]]
 
 
+new_tuple = tuple.__new__
+
+
 class Message(NamedTuple):
     """A payload, and times such that each of its updates is at or after one of them."""
 
@@ -87,14 +90,18 @@ class Operator(ABC):
         """Yield the updates it keeps between steps. `schema` describes their lanes."""
         return iter(())
 
+    def state_size(self) -> tuple[int, int]:
+        """Return the rows and the bytes that it keeps, also in the middle of a step."""
+        rows = nbytes = 0
+        for updates in self.state():
+            rows += len(updates)
+            nbytes += updates.nbytes
+        return rows, nbytes
+
     def relation_sizes(self) -> Iterator[tuple[str, int, int]]:
         """Yield the relations that it computes, with the rows and the bytes that it keeps of each."""
         if self.relations:
-            rows = nbytes = 0
-            for updates in self.state():
-                rows += len(updates)
-                nbytes += updates.nbytes
-            yield self.relations[0], rows, nbytes
+            yield self.relations[0], *self.state_size()
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
         """Yield the updates it keeps between steps with their schema, as far as that is known."""
@@ -129,8 +136,9 @@ class Operator(ABC):
 
     def send(self, payload: Any, times: Times, port: int = 0) -> None:
         """Send a payload at times this operator may still use."""
-        self._check(times)
-        message = Message(times, payload)
+        if len(times) != 1 or times[0] not in self.current:  # else there is nothing to check
+            self._check(times)
+        message = new_tuple(Message, (times, payload))  # without the Python function that `Message(...)` calls
         for channel in self.channels[port]:
             channel.send(message)
 
@@ -256,6 +264,5 @@ class Operator(ABC):
     def is_cyclic(self) -> bool:
         """Whether a path leads from its output to its own input 0."""
         if self._is_cyclic is None:
-            paths = self.dataflow.reachability.path_functions_to(self.input_locations[0])
-            self._is_cyclic = self.output_location in paths
+            self._is_cyclic = self.dataflow.reachability.reaches(self.output_location, self.input_locations[0])
         return self._is_cyclic

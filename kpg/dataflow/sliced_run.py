@@ -14,7 +14,6 @@ is longer than asked for by at most the longest part between two pauses (kpg.col
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
@@ -49,7 +48,7 @@ class SlicedRun:
         self._end = perf_counter() + seconds
         if self._worker.peers > 1:
             self._worker.exchange()  # peers, and lighter dataflows than those that are busy, wait at most for a slice
-            self._worker.wake()
+            self._worker.wake(sparingly=True)
         turns = 0  # of this slice
         with taking_turns(self):
             while True:
@@ -135,7 +134,7 @@ class SlicedRun:
         """Continue the paused step of a dataflow, or step its next operator."""
         step, dataflow.paused_step = dataflow.paused_step, None
         if step is None:
-            operator = heapq.heappop(dataflow.ready)[2]
+            operator = dataflow.ready.take()
             operator.scheduled = False
             operator = operator.stand_in
             step = PausableStep(operator, partial(operator.run, can_pause=True))
@@ -207,8 +206,7 @@ class SlicedRun:
         for dataflow in self.shares.clear():
             while dataflow.paused_step is not None:
                 self._step(dataflow)
-            ready, dataflow.ready = dataflow.ready, []
-            for _, _, operator in ready:
+            for operator in dataflow.ready.clear():
                 operator.scheduled = False
                 self._worker.schedule(operator)
         if self.shares:  # steps that ended have scheduled operators

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from time import perf_counter_ns, process_time_ns
+from time import perf_counter, perf_counter_ns, process_time_ns
 from typing import TypeVar
 
 from kpg.algebra.frontier import Frontier
@@ -59,6 +59,7 @@ class Worker:
         self.counts: WorkCounts | None = None  # None: work is not counted
         self.logging = True  # whether events of dataflows that are installed now are logged
         self.guard: Check | None = None  # called between steps; raises when a limit is exceeded
+        self.when_idle: Callable[[Dataflow], None] | None = None  # called when all workers have completed a dataflow
         self.is_called: Callable[[], bool] = lambda: False  # whether a slice should end now: something has arrived
         self.has_news: Callable[[], bool] = lambda: False  # whether readers wait for results that are complete
         self.changed_trackers: set[Tracker] = set()  # their counts changed since they were last found settled
@@ -76,6 +77,7 @@ class Worker:
         self._idle_queue: deque[Operator] = deque()
         self._next_id = 0
         self._completed = 0  # the number of dataflows built so far
+        self._building: set[int] = set()  # the dataflows that are being built
         self._early_frames: dict[int, list[Frame]] = {}  # for dataflows that a peer has built before this worker
 
     def set_events(self, events: Events | None) -> None:
@@ -91,17 +93,23 @@ class Worker:
         dataflow = Dataflow(self, self._next_id, name, self.logging if logged is None else logged)
         self._next_id += 1
         dataflow.building = turns_of_building()
+        self._building.add(dataflow.id)
         try:
             with building_in_turns(False), taking_turns(None), budget(None):
                 build(dataflow)
             dataflow.building = None
+            if dataflow.tracker.has_unsent:  # others may have looked for its dataflow meanwhile
+                self.changed_trackers.add(dataflow.tracker)
             dataflow.order, self._completed = self._completed, self._completed + 1
             dataflow.start()
         except BaseException:
             dataflow.release()
             self._ready = [ready for ready in self._ready if ready[2].dataflow is not dataflow]
             heapq.heapify(self._ready)
+            self._building.discard(dataflow.id)
+            self._early_frames.pop(dataflow.id, None)
             raise
+        self._building.discard(dataflow.id)
         self.dataflows[dataflow.id] = dataflow
         if dataflow.has_ended_source():
             self.cleanup_due = dataflow.may_have_ended = True
@@ -109,8 +117,24 @@ class Worker:
             self._process(frame)
         return dataflow
 
+    @property
+    def next_id(self) -> int:
+        """The id of the next dataflow."""
+        return self._next_id
+
+    def skip_dataflows(self, next_id: int) -> None:
+        """Give the next dataflow a later id: peers have used those before it for dataflows that are gone."""
+        for skipped in range(self._next_id, next_id):
+            self._early_frames.pop(skipped, None)
+        self._next_id = max(self._next_id, next_id)
+
     def drop(self, dataflow: Dataflow) -> None:
-        """End a dataflow and release everything it holds."""
+        """End a dataflow that has no readers any more, and free it."""
+        self._end(dataflow)
+        dataflow.forget_operators()
+
+    def _end(self, dataflow: Dataflow) -> None:
+        """End a dataflow and release everything it holds. What it was can still be explained."""
         if self.dataflows.pop(dataflow.id, None) is not None:
             dataflow.release()
 
@@ -122,7 +146,7 @@ class Worker:
             dataflow.failure = error.with_traceback(None)  # the frames of a traceback would keep the state alive
             for reader in tuple(dataflow.readers):
                 self.fail(reader, error, from_peer)
-            self.drop(dataflow)
+            self._end(dataflow)
             if dataflow.on_failure is not None:
                 self._recoveries.append(dataflow.on_failure)
 
@@ -267,19 +291,26 @@ class Worker:
             if self.guard is None and self.counts is None and dataflow.events is None:
                 return step()
             return self._observe(operator, step)
-        except KpgError as error:
-            self.fail(dataflow, error)
+        except BaseException as error:
+            if not self.end_failed(operator, error):
+                raise
             return False
-        except RecursionError:  # expressions are evaluated from the inside out
-            hint = "Split the query into several views or rules."
-            self.fail(dataflow, ProgramError(f"an expression of {dataflow.name} is nested too deeply", hint=hint))
-            return False
-        except BaseException as error:  # a defect of kpg, or Ctrl-C: the step is half done and cannot be repeated
-            self.interrupted = False
-            self.fail(dataflow, KpgError(f"{dataflow.name} was stopped in {operator.name}: {type(error).__name__}"))
-            raise
         finally:
             self.stepped = None
+
+    def end_failed(self, operator: Operator, error: BaseException) -> bool:
+        """End the dataflow of an operator whose step failed. Return False if the error must be raised again."""
+        dataflow = operator.dataflow
+        if isinstance(error, KpgError):
+            self.fail(dataflow, error)
+            return True
+        if isinstance(error, RecursionError):  # expressions are evaluated from the inside out
+            hint = "Split the query into several views or rules."
+            self.fail(dataflow, ProgramError(f"an expression of {dataflow.name} is nested too deeply", hint=hint))
+            return True
+        self.interrupted = False  # a defect of kpg, or Ctrl-C: the step is half done and cannot be repeated
+        self.fail(dataflow, KpgError(f"{dataflow.name} was stopped in {operator.name}: {type(error).__name__}"))
+        return False
 
     def _observe(self, operator: Operator, step: Callable[[], bool | None]) -> bool | None:
         """Return the result of a step or a part of one; check limits, count its work and log it."""
@@ -301,12 +332,17 @@ class Worker:
                 self.guard(0)  # only the dataflow that exceeds a limit is dropped
         return again
 
-    def wake(self) -> bool:
-        """Schedule each operator that holds a time which the frontier has passed. Return whether there were any."""
+    def wake(self, sparingly: bool = False) -> bool:
+        """Schedule each operator that holds a time which the frontier has passed. Return whether there were any.
+
+        Do it `sparingly` to leave out dataflows that are busy and were looked at shortly before.
+        """
         found = bool(self._recoveries)
         if found:
             self._recover()
         for dataflow in tuple(self.waiting) if self.waiting else ():
+            if sparingly and dataflow.is_busy and perf_counter() < dataflow.check_again_at:
+                continue
             for operator in dataflow.due_operators():
                 self.schedule(operator)
                 found = True
@@ -388,7 +424,7 @@ class Worker:
                 operator.release_unneeded()
             if dataflow.is_finished:
                 dataflow.retired = True
-                self.drop(dataflow)
+                self._end(dataflow)
             elif self.peers > 1 and 0 in dataflow.tracker.feeders.values():
                 self.cleanup_due |= not dataflow.tracker.is_idle
 
@@ -411,7 +447,12 @@ class Worker:
         return sent or bool(frames)
 
     def _must_send(self) -> bool:
-        return self.clock.has_unsent or any(tracker.must_send() for tracker in self.changed_trackers)
+        if self.clock.has_unsent:
+            return True
+        for tracker in self.changed_trackers:  # often called, so not a generator
+            if tracker.must_send():
+                return True
+        return False
 
     def _send_progress(self) -> None:
         """Send all unsent changes to the peers as one atomic set: one dataflow may feed another."""
@@ -425,6 +466,13 @@ class Worker:
         if self.events is not None:
             self.events.progress.append(sum(len(list_) for _, list_ in unsent))
 
+    def forget_changes(self, tracker: Tracker) -> None:
+        """Wait for no more progress of a dataflow that is idle, or has ended."""
+        self.changed_trackers.discard(tracker)
+        dataflow = self.dataflows.get(tracker.owner)
+        if dataflow is not None and self.when_idle is not None:
+            self.when_idle(dataflow)
+
     def is_settled(self) -> bool:
         """Return whether all workers have reached this one's clock and nothing before it is in flight anywhere."""
         now = self.clock.now
@@ -432,7 +480,7 @@ class Worker:
             return False
         for tracker in tuple(self.changed_trackers):
             if tracker.owner not in self.dataflows or (tracker.is_idle and not tracker.has_unsent):
-                self.changed_trackers.discard(tracker)
+                self.forget_changes(tracker)
             elif tracker.must_send() or not tracker.is_settled(now):
                 return False
         return True
@@ -460,7 +508,7 @@ class Worker:
 
     def _find(self, dataflow_id: int, frame: Frame) -> Dataflow | None:
         dataflow = self.dataflows.get(dataflow_id)
-        if dataflow is None and dataflow_id >= self._next_id:
+        if dataflow is None and (dataflow_id >= self._next_id or dataflow_id in self._building):
             self._early_frames.setdefault(dataflow_id, []).append(frame)  # a peer has built it before this worker
         return dataflow
 

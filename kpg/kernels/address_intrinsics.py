@@ -22,6 +22,15 @@ def _load(typing_context: Any, address: Any, index: Any) -> Any:
 
 
 @intrinsic
+def _load_narrow(typing_context: Any, address: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int32).as_pointer())
+        return builder.sext(builder.load(builder.gep(pointer, [arguments[1]])), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
 def _prefetch(typing_context: Any, address: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
@@ -46,6 +55,11 @@ def _count_bits(typing_context: Any, word: Any) -> Any:
 def peek(address, index):
     """Return the int64 at a position of an array."""
     return _load(address, index)
+
+
+def peek_narrow(address, index):
+    """Return the int32 at a position of an array, as int64."""
+    return _load_narrow(address, index)
 
 
 def prefetch(address, index):

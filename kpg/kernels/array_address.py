@@ -10,9 +10,9 @@ the batches as a table with one row of int64 per batch (see `kpg.trace.batch_tab
     LOOKUP  the address of the lookup table       LOOKUP_SIZE  its length: 0 if the batch has none
     BASE, SHIFT  parameters of the lookup table: see kpg.kernels.lookup_tables and kpg.kernels.bitmap_lookup
 
-`peek(address, index)` reads one number. `prefetch(address, index)` requests a number that the kernel reads soon, so
-that many waits for memory overlap. Preconditions, which this module cannot check: the caller keeps the arrays alive
-during the call, and passes only positions within them to `peek`. The compiled versions are in
+`peek(address, index)` reads one number, `peek_narrow` one of 32 bits. `prefetch(address, index)` requests a number that
+the kernel reads soon, so that many waits for memory overlap. Preconditions, which this module cannot check: the caller
+keeps the arrays alive during the call, and passes only positions within them to `peek`. The compiled versions are in
 kpg.kernels.address_intrinsics.
 """
 
@@ -34,10 +34,22 @@ def address_of(block):
     return np.int64(block.ctypes.data)
 
 
+@jit
+def address_of_column(column):
+    """Return the address of the first number of an array of one dimension: a kernel has one signature."""
+    return np.int64(column.ctypes.data)
+
+
 @compiled_in("kpg.kernels.address_intrinsics")
 def peek(address, index):
     """Return the int64 at a position of an array."""
     return ctypes.c_int64.from_address(int(address) + 8 * int(index)).value
+
+
+@compiled_in("kpg.kernels.address_intrinsics")
+def peek_narrow(address, index):
+    """Return the int32 at a position of an array, as int64."""
+    return ctypes.c_int32.from_address(int(address) + 4 * int(index)).value
 
 
 @compiled_in("kpg.kernels.address_intrinsics")

@@ -37,7 +37,7 @@ DIGEST_CHARACTERS = 16  # 64 bits: enough to tell the versions of one file apart
 DISCARD_AFTER_SECONDS = 30 * 86400.0  # until then, going back to other source compiles nothing
 FORMAT = b"1"  # part of every digest: change it when kpg.kernels.machine_code compiles kernels in another way
 NOT_COMPILED = {"kpg.kernels.jit", "kpg.kernels.example"}  # imported by all kernels, but no part of their machine code
-_DECORATOR = re.compile(rb"^@(?:jit|inlined|compiled_in)\b", re.M)
+_DECORATOR = re.compile(rb"^@(?:jit|inlined|jit_in_place|inlined_in_place|compiled_in)\b", re.M)
 _IMPORT = re.compile(
     r"^\s*(?:from\s+([\w.]+)\s+import\s+([^\n#]+)|import\s+([\w.]+)|@compiled_in\(\"([\w.]+)\"\))", re.M
 )

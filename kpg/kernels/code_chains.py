@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.array_address import address_of, prefetch
+from kpg.kernels.array_address import address_of_column, prefetch
 from kpg.kernels.code_sets import AHEAD, FAR_SLOTS, insert_code, insert_held, slot_of
 from kpg.kernels.example import COLUMN, NUMBER, Example
 from kpg.kernels.jit import jit
@@ -55,7 +55,7 @@ def insert_chain_sums(left, keys, codes, following, heads, sources, targets, mas
     capacity = out.shape[0]
     is_far = mask >= FAR_SLOTS - 1  # request slots before they are read: see kpg.kernels.code_sets
     held = np.empty(AHEAD, np.int64)
-    slots, links = address_of(table), address_of(codes)
+    slots, links = address_of_column(table), address_of_column(codes)
     for i in range(row, left.shape[0]):
         if is_far and i + AHEAD < left.shape[0]:
             prefetch(links, np.int64(heads[keys[i + AHEAD]]))

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kpg.kernels.array_address import address_of, prefetch
+from kpg.kernels.array_address import address_of_column, prefetch
 from kpg.kernels.example import COLUMN, NUMBER, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.partition_rows import mix
@@ -77,7 +77,7 @@ def insert_held(held, count, table, mask, out, n):
 def insert_codes(codes, table, mask, out):
     """Insert the codes and write the new ones; return their number."""
     n = 0
-    slots = address_of(table)
+    slots = address_of_column(table)
     for i in range(codes.shape[0]):
         if mask >= FAR_SLOTS - 1 and i + AHEAD < codes.shape[0]:
             prefetch(slots, slot_of(codes[i + AHEAD], mask))
@@ -90,7 +90,7 @@ def insert_codes(codes, table, mask, out):
 @jit
 def insert_slots(slots, table, mask):
     """Insert the codes of all slots that are not free."""
-    new_slots = address_of(table)
+    new_slots = address_of_column(table)
     for i in range(slots.shape[0]):
         if mask >= FAR_SLOTS - 1 and i + AHEAD < slots.shape[0]:
             prefetch(new_slots, slot_of(slots[i + AHEAD], mask))
@@ -104,7 +104,7 @@ def insert_far_sums(left, low, high, right, table, mask, out, start):
     n, count = 0, 0
     capacity, rows = out.shape[0], left.shape[0]
     held = np.empty(AHEAD, np.int64)
-    slots, rights = address_of(table), address_of(right)
+    slots, rights = address_of_column(table), address_of_column(right)
     for i in range(start, rows):
         if i + AHEAD < rows:
             prefetch(rights, low[i + AHEAD])
@@ -146,7 +146,7 @@ def insert_sums(left, low, high, right, table, mask, out, start):
 @jit
 def read_levels(codes, table, mask, levels, out):
     """Write the level of each code in a hash table with levels; -1 for codes that it does not hold."""
-    slots, values = address_of(table), address_of(levels)
+    slots, values = address_of_column(table), address_of_column(levels)
     for i in range(codes.shape[0]):
         if mask >= FAR_SLOTS - 1 and i + AHEAD < codes.shape[0]:
             ahead = slot_of(codes[i + AHEAD], mask)
@@ -163,7 +163,7 @@ def read_levels(codes, table, mask, levels, out):
 def write_levels(codes, values, table, mask, levels):
     """Set the level of each code; return the number of codes that the table did not hold."""
     n = 0
-    slots, level_slots = address_of(table), address_of(levels)
+    slots, level_slots = address_of_column(table), address_of_column(levels)
     for i in range(codes.shape[0]):
         if mask >= FAR_SLOTS - 1 and i + AHEAD < codes.shape[0]:
             ahead = slot_of(codes[i + AHEAD], mask)

@@ -62,11 +62,14 @@ _OF_DISPATCHER: dict[int, Kernel] = {}  # by the id of the dispatcher, which liv
 class Kernel:
     """A kernel, as long as it is interpreted; later a thin call of its dispatcher."""
 
-    def __init__(self, function: FunctionType, inline: bool = False, compiled_in: str | None = None) -> None:
+    def __init__(
+        self, function: FunctionType, inline: bool = False, compiled_in: str | None = None, allocates: bool = True
+    ) -> None:
         update_wrapper(self, function)
         self.__name__ = function.__name__
         self.function = function
         self.inline = inline
+        self.allocates = allocates
         self.compiled_in = compiled_in  # the module with the function that Numba compiles, if it is another one
         self.dispatcher: Any = None  # once calls go to machine code
         self.seconds = 0.0  # spent interpreted
@@ -137,6 +140,19 @@ def jit(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Make a kernel of a small function that a kernel calls for each row; machine code inlines it."""
     return cast(Function, Kernel(cast(FunctionType, function), inline=True))
+
+
+def jit_in_place(function: Function) -> Function:
+    """Make a kernel of a function that creates no arrays. Its machine code does not count references to arrays.
+
+    Kernels of many arrays and small steps otherwise spend most of their time with these counts.
+    """
+    return cast(Function, Kernel(cast(FunctionType, function), allocates=False))
+
+
+def inlined_in_place(function: Function) -> Function:
+    """Make a kernel of a small function that creates no arrays; machine code inlines it."""
+    return cast(Function, Kernel(cast(FunctionType, function), inline=True, allocates=False))
 
 
 def compiled_in(module: str) -> Callable[[Function], Function]:

@@ -32,7 +32,10 @@ def make_dispatcher(kernel: Kernel) -> Any:
     if kernel.compiled_in is not None:
         source = getattr(import_module(kernel.compiled_in), kernel.function.__name__)
     function = with_globals(source, _compiled)
-    dispatcher: Any = (numba.njit(nogil=True, forceinline=True) if kernel.inline else numba.njit(nogil=True))(function)
+    options: dict[str, Any] = {"forceinline": True} if kernel.inline else {}
+    if not kernel.allocates:
+        options["_nrt"] = False  # then machine code does not count references to its arguments
+    dispatcher: Any = numba.njit(nogil=True, **options)(function)
     if directory() is not None:
         dispatcher._cache = CodeCache(function)
     return dispatcher

@@ -419,8 +419,9 @@ def merge_found(start, side, values, parts, scratch, queue, records, leaving, co
     tail = np.int64(1)
     head = np.int64(0)
     root = start
+    taken = -counts[SEARCHES]  # in place of the stamps of the other side, which are not needed any more
     queue[0] = start
-    scratch[start, STAMP + 1 - side] = -1  # taken; the stamps of the other side are not needed any more
+    scratch[start, STAMP + 1 - side] = taken
     while head < tail:
         component = queue[head]
         head += 1
@@ -429,8 +430,8 @@ def merge_found(start, side, values, parts, scratch, queue, records, leaving, co
         record = scratch[component, FIRST_RECORD + side]
         while record >= 0:
             onward = records[record, 0]
-            if scratch[onward, STAMP + 1 - side] != -1:
-                scratch[onward, STAMP + 1 - side] = -1
+            if scratch[onward, STAMP + 1 - side] != taken:
+                scratch[onward, STAMP + 1 - side] = taken
                 queue[tail] = onward
                 tail += 1
             record = records[record, 1]

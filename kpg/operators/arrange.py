@@ -22,6 +22,7 @@ from kpg.dataflow.operator import Inputs, Message, Operator
 from kpg.events import Events, TraceEvents
 from kpg.operators.key_routes import Key, KeyRoutes, Lanes
 from kpg.operators.payload import Batches
+from kpg.operators.picked_lanes import PickedLanes
 from kpg.operators.sealed_input import hold_pending, seal
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import Batcher
@@ -158,14 +159,16 @@ class Arrange(Publisher):
 
     waits_for_frontier = True
 
-    def __init__(self, name: str, spine: Spine) -> None:
+    def __init__(self, name: str, spine: Spine, picked: PickedLanes | None = None) -> None:
         super().__init__(name, spine)
+        self.picked = picked  # the lanes of its messages in the order of the trace, if that is another
         self.key_lanes = spine.key_lanes
         self.start = Frontier.start(spine.depth)
         self.batcher = Batcher(spine.lanes, spine.depth, spine.width)
 
     def step(self, inputs: Inputs) -> bool:
-        sealed = seal(self, self.batcher, inputs[0], unsorted=True)
+        messages = inputs[0] if self.picked is None else self.picked.pick(inputs[0])
+        sealed = seal(self, self.batcher, messages, unsorted=True)
         if sealed is not None:
             description = Description(self.upper, sealed.upper, self.start)
             if isinstance(sealed.updates, list):
@@ -216,10 +219,11 @@ def arrange(
     lanes: int,
     width: int,
     policy: MergePolicy,
+    picked: PickedLanes | None = None,
 ) -> tuple[Arrange, Arranged]:
-    """Add an arrangement of a stream. The key is the first `key_lanes` lanes."""
+    """Add an arrangement of a stream, or of its lanes in another order. The key is the first `key_lanes` lanes."""
     spine = Spine(key_lanes, lanes, stream.depth, width, policy)
     handle = TraceHandle(spine, f"building {name}", Frontier.start(stream.depth))
-    operator = Arrange(name, spine)
+    operator = Arrange(name, spine, picked)
     batches = dataflow.add(operator, [(stream, pact)], depth=stream.depth)
     return operator, Arranged(batches, handle, key_lanes, lanes, width, stream.depth)

@@ -26,7 +26,7 @@ import numpy as np
 from kpg.algebra.frontier import Frontier
 from kpg.columns.exact_diffs import is_exact
 from kpg.columns.exact_sums import COUNT_ONLY, LaneKinds
-from kpg.columns.pause_points import pause
+from kpg.columns.pause_points import aside, pause
 from kpg.columns.updates import Ints, trim
 from kpg.kernels.correct_output import correct_output
 from kpg.kernels.evaluate_output import ALL, COPIES, FIRST, PRESENCE, SUMS, evaluate_output
@@ -97,7 +97,7 @@ def evaluate_with(function: Reducer, times: InterestingTimes, inputs: KeyHistory
     sizes = np.zeros(evals, np.int64)
     done = 0
     while done < evals:
-        part = _accumulate_part(ALL, 1 << 62, inputs.data.shape[0], done, times, inputs)
+        part = aside(inputs.data.size, _accumulate_part, ALL, 1 << 62, inputs.data.shape[0], done, times, inputs)
         for i, (lo, hi) in enumerate(part.spans.T.tolist(), done):
             if lo < hi:
                 output, output_diffs = function(key_of[i], part.data[:, lo:hi], part.diffs[0, lo:hi])

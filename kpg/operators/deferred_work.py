@@ -48,27 +48,27 @@ class DeferredWork(Generic[Work]):
     """A queue of the work that an operator has begun."""
 
     def __init__(self) -> None:
-        self._queue: deque[DeferredItem[Work]] = deque()
+        self.queue: deque[DeferredItem[Work]] = deque()
 
     def __bool__(self) -> bool:
-        return bool(self._queue)
+        return bool(self.queue)
 
     def append(self, work: Work, times: Times) -> None:
         """Add some work at the end."""
-        self._queue.append(DeferredItem(work, times))
+        self.queue.append(DeferredItem(work, times))
 
     def clear(self) -> None:
         """Drop all work."""
-        self._queue.clear()
+        self.queue.clear()
 
     def times(self) -> Times:
         """Return the minimal times at which deferred updates may still be sent."""
-        return minimal(time for item in self._queue for time in item.times) if self._queue else ()
+        return minimal(time for item in self.queue for time in item.times) if self.queue else ()
 
     @property
     def first_times(self) -> Times:
         """The times of the work in progress."""
-        return self._queue[0].times
+        return self.queue[0].times
 
     def send_slice(
         self, next_slice: Callable[[Work, int], tuple[Updates | None, int]], send: Callable[[Updates, Times], None]
@@ -77,8 +77,8 @@ class DeferredWork(Generic[Work]):
         budget = updates_per_step()
         parts: list[Updates] = []
         times: Times = ()
-        while self._queue and budget > 0:
-            item = self._queue[0]
+        while self.queue and budget > 0:
+            item = self.queue[0]
             if parts and item.times != times:
                 send(concatenate(parts), times)
                 parts = []
@@ -87,7 +87,7 @@ class DeferredWork(Generic[Work]):
             updates, cost = next_slice(item.work, min(budget, MAX_MESSAGE_UPDATES))
             budget -= cost
             if updates is None:
-                self._queue.popleft()
+                self.queue.popleft()
             elif len(updates) >= LARGE_SLICE_UPDATES:
                 send(updates, times)
             elif len(updates):

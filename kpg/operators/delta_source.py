@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kpg.columns.updates import Ints, Updates, constant, spread
+from kpg.columns.updates import Updates, constant, spread
 from kpg.dataflow.operator import Inputs, Operator
 from kpg.operators.half_join import Floor
-from kpg.operators.payload import updates_of
+from kpg.operators.payload import joined_updates
 
 
 class DeltaSource(Operator):
@@ -24,18 +24,17 @@ class DeltaSource(Operator):
         self.floor = floor
 
     def step(self, inputs: Inputs) -> bool:
-        floor: Ints | None = None
-        for message in inputs[0]:
-            for updates in updates_of(message.payload):
-                if updates.data.shape[1]:
-                    if self.depth == 1 == updates.times.shape[1] and int(updates.times[0, 0]) >= self.floor.time[0]:
-                        self.send(updates, message.times)  # as all updates after the first
-                        continue
-                    if floor is None:
-                        floor = constant(self.floor.at(self.depth))
-                    times = np.maximum(updates.times, floor)
-                    data = updates.data
-                    if self.depth > 1:
-                        data = np.concatenate([data, spread(times[1:], len(updates))])
-                    self.send(Updates(data, times, updates.diffs), message.times)
+        for updates, times in joined_updates(inputs[0]):
+            times_of = updates.times
+            first = times_of[0, 0] if times_of.shape[1] == 1 else times_of[0].min()
+            if self.depth == 1 and int(first) >= self.floor.time[0]:
+                self.send(updates, times)  # as all updates after the first
+            else:
+                self.send(self._initial(updates), times)
         return False
+
+    def _initial(self, updates: Updates) -> Updates:
+        times, data = np.maximum(updates.times, constant(self.floor.at(self.depth))), updates.data
+        if self.depth > 1:
+            data = np.concatenate([data, spread(times[1:], len(updates))])
+        return Updates(data, times, updates.diffs)

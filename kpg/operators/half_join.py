@@ -32,11 +32,11 @@ import numpy.typing as npt
 from kpg.algebra.frontier import CLOSED, Frontier, minimal
 from kpg.algebra.order import Time, join
 from kpg.columns.selection import keep
-from kpg.columns.updates import Updates
+from kpg.columns.updates import Updates, concatenate
 from kpg.dataflow.operator import Inputs, Message, Operator, Times
 from kpg.operators.arrange import Arranged
 from kpg.operators.deferred_work import DeferredWork, updates_per_call
-from kpg.operators.payload import updates_of
+from kpg.operators.payload import FEW_ROWS, joined_updates
 from kpg.trace.batch import Batch
 from kpg.trace.batcher import earliest
 from kpg.trace.extension import Extender, Extension, ExtensionShape
@@ -112,6 +112,11 @@ class WaitingTuples:
             return cls(tuples, (time,), time, time)
         return cls(tuples, earliest(tuples.times).elements, *initial_bounds(tuples))
 
+    def and_then(self, later: WaitingTuples) -> WaitingTuples:
+        """Return these tuples and others that arrived later."""
+        tuples, times = concatenate([self.tuples, later.tuples]), minimal((*self.times, *later.times))
+        return WaitingTuples(tuples, times, min(self.earliest, later.earliest), max(self.latest, later.latest))
+
 
 class HalfJoin(Operator):
     """Extend tuples by arrangements. Input 0 are the tuples, input 1 all extenders and gates together.
@@ -163,16 +168,23 @@ class HalfJoin(Operator):
     def step(self, inputs: Inputs) -> bool:
         if self._extend_directly(inputs[0]):
             return False
-        for message in inputs[0]:
-            for tuples in updates_of(message.payload):
-                if len(tuples):
-                    self.waiting.append(WaitingTuples.of(tuples))
+        for tuples, _ in joined_updates(inputs[0]):
+            self._let_wait(WaitingTuples.of(tuples))
         if self.depth > 1:  # before reading frontiers: the results of these tuples may come back through the loop
             self._hold()
         self._release_tuples()
         self.deferred.send_slice(self._next, self.send)
         self._hold()
         return bool(self.deferred)
+
+    def _let_wait(self, tuples: WaitingTuples) -> None:
+        """Let tuples wait, few of them together with at most as many before: of n messages, about log n parts are left.
+
+        A step costs time for each part, and many epochs wait if the query lags.
+        """
+        while self.waiting and len(self.waiting[-1].tuples) <= len(tuples.tuples) <= FEW_ROWS:
+            tuples = self.waiting.pop().and_then(tuples)
+        self.waiting.append(tuples)
 
     def _extend_directly(self, messages: list[Message]) -> bool:
         """Extend the few tuples of a direct run, whose traces are complete. Return False if that is impossible."""

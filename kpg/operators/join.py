@@ -96,11 +96,12 @@ class Join(Operator):
             if side.is_routed:
                 self._candidates, self._routed = [side], side
                 break
-        if self.deferred:
-            self.deferred.send_slice(self._next_pairs, self.send)
-        if self.deferred or self.held:
-            self.hold(self.deferred.times())
-        return bool(self.deferred)
+        deferred = self.deferred
+        if not deferred.queue and not self.held:
+            return False
+        deferred.send_slice(self._next_pairs, self.send)
+        self.hold(deferred.times())
+        return bool(deferred.queue)
 
     def _match_all(self, index: int, messages: list[Message]) -> None:
         """Match the batches of one input, and acknowledge them."""
@@ -111,7 +112,8 @@ class Join(Operator):
                 self.sides[index].acknowledge(message.payload[-1].upper)
 
     def _match(self, index: int, batch: Batch, times: Times) -> None:
-        if not len(batch) or self._send_few(index, batch, times):
+        rows = len(batch)
+        if not rows or (rows <= MAX_ROWS and self._send_few(index, batch, rows, times)):
             return
         others = [other for other in self.sides[1 - index].batches() if len(other)]
         if not others:
@@ -120,7 +122,7 @@ class Join(Operator):
             others = self._scan(index, batch, others, times)
             if not others:
                 return
-        if self.key_lanes and is_worth_seeking(len(batch), others):
+        if self.key_lanes and is_worth_seeking(rows, others):
             seek = Seek(batch.updates, others, index, self.key_lanes, self.projection, self.depth)
             self.deferred.append(seek, times)
             return
@@ -129,12 +131,12 @@ class Join(Operator):
             match = Match(left.updates, right.updates, self.key_lanes, self.projection, self.depth)
             self.deferred.append(match, times)
 
-    def _send_few(self, index: int, batch: Batch, times: Times) -> bool:
+    def _send_few(self, index: int, batch: Batch, rows: int, times: Times) -> bool:
         """Send all pairs of the few rows of a direct run. Return False if that is impossible."""
-        if self.depth > 1 or len(batch) > MAX_ROWS or not self.key_lanes or not self.dataflow.worker.direct.active:
+        if self.depth > 1 or not self.key_lanes or not self.dataflow.worker.direct.active:
             return False
         other = self.sides[1 - index]
-        search = other.search_table(len(batch), sort=False) if other.trace_width == 1 else None
+        search = other.search_table(rows, sort=False) if other.trace_width == 1 else None
         if search is None or other.trace_depth > 1:
             return False
         pairs = self._few.pairs(batch.updates, index, *search)

@@ -9,7 +9,7 @@ Many rows pass through the stages in slices, so that what a stage computes is st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -25,7 +25,7 @@ from kpg.columns.schema import Schema, slots_of
 from kpg.columns.selection import keep, take
 from kpg.columns.updates import Ints, Updates, concatenate, spread
 from kpg.dataflow.operator import Inputs, Operator, Times
-from kpg.errors import KpgError, OverBudget
+from kpg.errors import KpgError, OverBudget, OverLimit, Stopped
 from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
 from kpg.operators.routed_filter import RoutedFilter
@@ -142,8 +142,13 @@ class Linear(Operator):
         for message in inputs[0]:
             self._times = message.times
             payload = message.payload
-            for updates in updates_of(payload) if self._routed is None else self._routed.candidates(payload):
-                if len(updates) <= FEW_ROWS and self.collector is concatenate_outputs:
+            candidates: Iterable[Updates] = (payload,)
+            if self._routed is not None:
+                candidates = self._routed.candidates(payload)
+            elif not isinstance(payload, Updates):
+                candidates = updates_of(payload)
+            for updates in candidates:
+                if updates.data.shape[1] <= FEW_ROWS and self.collector is concatenate_outputs:
                     self._send_whole(updates, message.times)
                     continue
                 for output in self.collector(self._outputs(updates), self):
@@ -377,7 +382,7 @@ class FlatMapStage:
             try:
                 rows, data = self.function(np.ascontiguousarray(columns[:, start:stop]))
                 parts.append((rows + start, data))
-            except OverBudget:
+            except (OverBudget, OverLimit, Stopped):
                 raise
             except Exception as error:  # any other exception of a user's function is the failure of the row
                 if stop - start == 1:

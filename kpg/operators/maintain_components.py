@@ -29,6 +29,10 @@ class MaintainComponents(CompleteTimes):
         if data.shape[1]:
             self.send(Updates(data, constant((time,)), diffs, is_sorted), ((time,),))
 
+    def state_size(self) -> tuple[int, int]:
+        rows, nbytes = super().state_size()
+        return rows + self.components.row_count(), nbytes + self.components.nbytes
+
     def relation_sizes(self) -> Iterator[tuple[str, int, int]]:
         if self.relations:
             yield self.relations[0], self.components.row_count(), self.components.nbytes + self.batchers[0].nbytes

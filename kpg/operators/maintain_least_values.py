@@ -1,20 +1,22 @@
-"""Maintain least values: a loop that keeps the least value of each node as one operator.
+"""Maintain least values: a loop that keeps the least value of each key as one operator.
 
-    output at t  =  the least values of the graph at t (`kpg.seminaive.least_values`)
+    output at t  =  the least values of the graph at t (`kpg.seminaive.least_values`, `kpg.seminaive.pair_values`)
 
-Input 0 has the start values (node, value), input 1 the edges (source, target, weight), as multisets; the last column is
-missing if there are no values or weights. If nodes are their own start values, the edges are the only input. An edge
-whose sum of value and weight leaves 64 bits is an error row on port 1, as long as it is there.
+A key is a node, or a group and a node, of any number of columns. Input 0 has the start values (group, node, value),
+input 1 the edges (source, target, weight), as multisets; the last column is missing if there are no values or weights.
+If nodes are their own start values, the edges are the only input. An edge whose sum of value and weight leaves 64 bits
+is an error row on port 1, as long as it is there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
-from kpg.columns.schema import INT64, Schema, Type
+from kpg.columns.schema import INT64, Schema
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.dataflow.graph import Dataflow, Stream
 from kpg.errors import Overflow
@@ -23,7 +25,23 @@ from kpg.operators.error_rows import ErrorRows
 from kpg.seminaive.deferred_components import DeferredComponents
 from kpg.seminaive.graph_lists import GraphChange
 from kpg.seminaive.least_values import LeastValues, LeastValueSpec
+from kpg.seminaive.pair_values import PairValues
 from kpg.trace.batcher import Batcher
+
+
+class KeySchemas(NamedTuple):
+    """The columns of a key: of a node, and of the group that all edges leave as it is."""
+
+    node: Schema
+    group: Schema = Schema.of({})
+
+    @property
+    def of_errors(self) -> Schema:
+        """The columns of the edges that leave 64 bits."""
+        columns = {f"group {number}": type_ for number, type_ in enumerate(self.group.types)}
+        for end in ("source", "target"):
+            columns |= {f"{end} {number}": type_ for number, type_ in enumerate(self.node.types)}
+        return Schema.of({**columns, "value": INT64, "weight": INT64})
 
 
 class MaintainLeastValues(CompleteTimes):
@@ -33,19 +51,21 @@ class MaintainLeastValues(CompleteTimes):
         self,
         spec: LeastValueSpec,
         batchers: list[Batcher],
-        node: Type,
+        keys: KeySchemas,
         failures: ErrorRows,
         origin: ExpressionOrigin | None = None,
     ) -> None:
         super().__init__(f"least values of {spec.name}", batchers)
         self.spec = spec
-        self.node_schema = Schema.of({"node": node})
+        self.keys = keys
         self.failures = failures
         self.overflow = Failure("int64 overflow" if origin is None else f"int64 overflow in {origin.text}", origin)
         self.least = self._new_values()
         self._errors: Ints = np.empty(0, np.int64)  # the symbols of the error rows that are there
 
-    def _new_values(self) -> LeastValues:
+    def _new_values(self) -> LeastValues | PairValues:
+        if self.spec.group_lanes or self.spec.node_lanes > 1:
+            return PairValues(self.spec)
         return DeferredComponents(self.spec) if self.spec.deferred else LeastValues(self.spec)
 
     def process(self, time: int, parts: list[Updates]) -> None:
@@ -62,14 +82,16 @@ class MaintainLeastValues(CompleteTimes):
         rows = self.least.overflows()
         if not rows.shape[1] and not len(self._errors):
             return
-        schema = Schema.of({"source": self.node_schema.types[0], "target": self.node_schema.types[0]})
-        schema = schema.concat(Schema.of({"value": INT64, "weight": INT64}))
         failures = [self.overflow] * rows.shape[1]
-        now = np.sort(self.failures.intern((self.dataflow.id, self.index), failures, rows, schema))
+        now = np.sort(self.failures.intern((self.dataflow.id, self.index), failures, rows, self.keys.of_errors))
         for symbols, diff in ((np.setdiff1d(now, self._errors), 1), (np.setdiff1d(self._errors, now), -1)):
             if len(symbols):
                 self.send(Updates(symbols[None], constant((time,)), constant((diff,))), ((time,),), port=1)
         self._errors = now
+
+    def state_size(self) -> tuple[int, int]:
+        rows, nbytes = super().state_size()
+        return rows + self.least.row_count(), nbytes + self.least.nbytes
 
     def relation_sizes(self) -> Iterator[tuple[str, int, int]]:
         if self.relations:
@@ -77,14 +99,28 @@ class MaintainLeastValues(CompleteTimes):
             yield self.relations[0], self.least.row_count(), self.least.nbytes + waiting
 
     def kept_rows(self) -> Iterator[tuple[Schema, Updates]]:
-        if self.node_schema.types[0].is_symbolic:  # only symbols are of interest to the caller
-            nodes = [self.least.used_nodes(), *[part.data[0] for part in self.state()]]
-            nodes += [part.data[1] for part in self.batchers[-1].parts()]
-            yield self.node_schema, Updates(np.concatenate(nodes)[None], constant((0,)), constant((1,)))
+        schemas = [self.keys.group.concat(self.keys.node), doubled(self.keys.node)]  # of starts, and of edges
+        for batcher, schema in zip(self.batchers, schemas[-len(self.batchers) :], strict=True):
+            for part in batcher.parts() if schema.symbolic_lanes() else ():  # only symbols are of interest
+                yield schema, rows_of(part.data[: schema.width])
+        if self.keys.node.symbolic_lanes():
+            yield self.keys.node, rows_of(self.least.used_nodes())
+        if self.keys.group.symbolic_lanes():
+            yield self.keys.group, rows_of(self.least.used_groups())
 
     def release(self) -> None:
         super().release()
         self.least = self._new_values()
+
+
+def doubled(schema: Schema) -> Schema:
+    """Return the columns of the two ends of an edge."""
+    return Schema.of({f"{end} {name}": schema.type_of(name) for end in ("source", "target") for name in schema.names})
+
+
+def rows_of(data: Ints) -> Updates:
+    """Return rows as updates."""
+    return Updates(np.ascontiguousarray(data), constant((0,)), constant((1,)))
 
 
 def graph_change(updates: Updates) -> GraphChange:
@@ -102,14 +138,14 @@ def maintain_least_values(
     dataflow: Dataflow,
     spec: LeastValueSpec,
     inputs: list[CompleteInput],
-    node: Type,
+    keys: KeySchemas,
     failures: ErrorRows,
     origin: ExpressionOrigin | None = None,
 ) -> tuple[Stream, Stream]:
     """Add the operator, which reads starts and edges. Return the streams of its values and of its errors.
 
-    `origin` is that of the sums; its columns are the source, the target, the value and the weight of an error row.
+    `origin` is that of the sums; its columns are those of `KeySchemas.of_errors`.
     """
-    operator = MaintainLeastValues(spec, [each.batcher for each in inputs], node, failures, origin)
+    operator = MaintainLeastValues(spec, [each.batcher for each in inputs], keys, failures, origin)
     dataflow.add(operator, [(each.stream, each.pact) for each in inputs], depth=1, ports=2)
     return Stream(((operator, 0),), 1), Stream(((operator, 1),), 1)

@@ -55,6 +55,11 @@ class Saturate(CompleteTimes):
         if rows.rows.shape[1]:
             self.send(Updates(rows.rows, constant((time,)), constant((diff,)), rows.is_sorted), ((time,),), port)
 
+    def state_size(self) -> tuple[int, int]:
+        rows, nbytes = super().state_size()
+        derived = sum(map(self.fixpoint.row_count, range(self.system.derived)))
+        return rows + derived, nbytes + self.fixpoint.nbytes()
+
     def relation_sizes(self) -> Iterator[tuple[str, int, int]]:
         waiting = sum(batcher.nbytes for batcher in self.batchers)
         for relation, name in enumerate(self.relations):

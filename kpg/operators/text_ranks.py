@@ -8,9 +8,12 @@ Cost: a sort of the histories, and of the texts that decide.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from kpg.columns.lane_values import NULL
+from kpg.columns.pause_points import aside
 from kpg.columns.schema import Schema
 from kpg.columns.symbols import Symbols
 from kpg.columns.text_order import order_keys
@@ -18,6 +21,8 @@ from kpg.columns.updates import Ints
 from kpg.operators.correction_columns import Corrections, InterestingTimes
 from kpg.operators.corrections import evaluate_first
 from kpg.trace.key_history import KeyHistory
+
+SORTING: Final = 8  # times the work of reading a number, to sort it
 
 
 def first_by_rank(
@@ -33,11 +38,22 @@ def first_by_rank(
 ) -> Corrections:
     """Evaluate the first rows of each group, where some of the leading value lanes are symbols."""
     decided = ranked.index(True)  # lanes before the first text
-    tied = _tied_symbols((inputs, outputs), ranked, decided)
+    numbers = SORTING * (inputs.data.size + outputs.data.size)
+    tied = aside(numbers, _tied_symbols, (inputs, outputs), ranked, decided)
     ids, places = _by_value(symbols, np.empty(0, np.int64) if tied is None else tied)
     lanes = decided if tied is None else len(ranked)  # without ties, the lanes after them do not matter
-    sorted_runs = [_resort(run, (ids, places), ranked, descending, lanes) for run in (inputs, outputs)]
-    corrections = evaluate_first(limit, copies, times, *sorted_runs)
+    sorted_runs = [aside(numbers, _resort, run, (ids, places), ranked, descending, lanes) for run in (inputs, outputs)]
+    corrections = aside(numbers, evaluate_first, limit, copies, times, *sorted_runs)
+    return aside(
+        SORTING * corrections.data.size + len(ids), _with_symbols, corrections, (ids, places), ranked, descending
+    )
+
+
+def _with_symbols(
+    corrections: Corrections, order: tuple[Ints, Ints], ranked: tuple[bool, ...], descending: tuple[bool, ...]
+) -> Corrections:
+    """Return corrections with symbols in place of what took their place, in the order of their lanes."""
+    ids, places = order
     data = corrections.data.copy()
     back = np.argsort(places)
     for lane, (is_symbol, down) in enumerate(zip(ranked, descending, strict=True)):
@@ -45,12 +61,12 @@ def first_by_rank(
             np.invert(data[lane], out=data[lane])
         if is_symbol:
             data[lane] = _replace(places[back], ids[back], data[lane])
-    order = np.lexsort((*corrections.times[::-1], *data[::-1], corrections.key_index))
+    sorted_ = np.lexsort((*corrections.times[::-1], *data[::-1], corrections.key_index))
     return Corrections(
-        corrections.key_index[order],
-        np.ascontiguousarray(data[:, order]),
-        np.ascontiguousarray(corrections.times[:, order]),
-        np.ascontiguousarray(corrections.diffs[:, order]),
+        corrections.key_index[sorted_],
+        np.ascontiguousarray(data[:, sorted_]),
+        np.ascontiguousarray(corrections.times[:, sorted_]),
+        np.ascontiguousarray(corrections.diffs[:, sorted_]),
     )
 
 
@@ -82,7 +98,7 @@ def _by_value(symbols: Symbols, ids: Ints) -> tuple[Ints, Ints]:
         return ids, ids
     (keys,) = order_keys(symbols, ids)
     places = np.empty_like(ids)
-    places[np.argsort(keys)] = ids
+    places[aside(SORTING * len(keys), np.argsort, keys)] = ids
     return ids, places
 
 
@@ -107,7 +123,8 @@ def order_by_value(schema: Schema, data: Ints, symbols: Symbols, descending: tup
     for lane, down in enumerate(descending):
         if down:
             lanes[lane] = ~lanes[lane]
-    return np.lexsort(lanes[::-1])
+    order: Ints = aside(SORTING * data.size, np.lexsort, lanes[::-1])
+    return order
 
 
 def _resort(

@@ -35,14 +35,13 @@ class TraceInput:
         """
         if self.handle is None or self.acknowledged is None:
             return None
-        spine = self.handle.spine
-        return spine.search_table(self.acknowledged, keys) if sort or spine.is_sorted else None
+        return self.handle.spine.search_table(self.acknowledged, keys, sort)
 
     def acknowledge(self, upper: Frontier) -> None:
         """Acknowledge the batches through `upper`."""
         self.acknowledged = upper
-        if self.handle is not None and not self.handle.follows_physical:
-            self.handle.set_physical(upper)
+        if self.handle is not None:
+            self.handle.acknowledge(upper)
 
     def release(self) -> None:
         """Release the trace."""

@@ -21,11 +21,13 @@ import numpy as np
 from kpg.columns.decode_column import decode_list
 from kpg.columns.expression_origin import ExpressionOrigin, Failure
 from kpg.columns.lane_values import NULL, is_null
+from kpg.columns.pause_points import pause
 from kpg.columns.scalar_values import encode_lanes
 from kpg.columns.schema import Schema, Type
 from kpg.columns.symbols import Symbols
 from kpg.columns.text import MAX_TEXT_LENGTH
 from kpg.columns.updates import Ints
+from kpg.columns.value_order import VALUES_PER_PAUSE
 from kpg.operators.correction_columns import Corrections, InterestingTimes
 from kpg.operators.corrections import evaluate_with
 from kpg.operators.error_rows import ErrorRows, OperatorId
@@ -181,11 +183,16 @@ def variance_of_values(values: Sequence[Any], counts: Sequence[int], sample: boo
 
 
 def _joined_text(values: Ints, counts: Ints, type_: Type, wanted: Statistic, symbols: Symbols) -> Any:
-    texts = decode_list(type_, values, symbols)
-    length = sum((len(text) + len(wanted.option)) * count for text, count in zip(texts, counts.tolist(), strict=True))
-    if length > MAX_TEXT_LENGTH:
-        raise ValueError(f"text longer than {MAX_TEXT_LENGTH:,}")
-    repeated = [text for text, count in zip(texts, counts.tolist(), strict=True) for _ in range(count)]
+    repeated: list[str] = []
+    length = 0
+    for start in range(0, len(counts), VALUES_PER_PAUSE):
+        texts = decode_list(type_, values[..., start : start + VALUES_PER_PAUSE], symbols)
+        pairs = list(zip(texts, counts[start : start + VALUES_PER_PAUSE].tolist(), strict=True))
+        length += sum((len(text) + len(wanted.option)) * count for text, count in pairs)
+        if length > MAX_TEXT_LENGTH:
+            raise ValueError(f"text longer than {MAX_TEXT_LENGTH:,}")
+        repeated += [text for text, count in pairs for _ in range(count)]
+        pause()
     return encode_lanes(wanted.type_, wanted.option.join(repeated), symbols)
 
 

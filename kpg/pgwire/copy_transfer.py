@@ -75,7 +75,9 @@ async def receive(channel: WireChannel, file: IO[bytes], limit: int) -> None:
             size += len(body)
             if size > limit and error is None:
                 what = f"COPY has sent more than {limit:,} bytes"
-                error = with_sqlstate("54000", OverLimit(what, hint="Split it, or raise --max-copy-bytes."))
+                error = with_sqlstate(
+                    "54000", OverLimit(what, hint="Split it, or raise the limit: kpg serve --max-copy-bytes N.")
+                )
             if error is None:
                 file.write(body)
         elif kind == b"c":

@@ -142,7 +142,7 @@ class PgSession:
         result = await self.runner.execute(statement, parameters)
         if len(result) > self._result_rows:
             what = f"the result has {len(result):,} rows: this session may have {self._result_rows:,}"
-            raise ResourceError(what, hint="Ask for fewer rows with LIMIT, or raise --max-rows.")
+            raise ResourceError(what, hint="Ask for fewer rows with LIMIT, or raise the limit: kpg serve --max-rows N.")
         return result
 
     def _discard(self, statement: DiscardStatement) -> None:

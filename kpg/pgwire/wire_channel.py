@@ -17,6 +17,9 @@ from kpg.pgwire.wire_format import INT32
 
 FLUSH_BYTES: Final = 1 << 16  # collected before the socket is asked whether it takes more
 DISCARD_BYTES: Final = 1 << 16  # of a message over the limit that are read at a time
+SMALLER_MESSAGES: Final = (
+    "Send smaller messages; COPY splits its rows into many. Or raise the limit: kpg serve --max-message-bytes N."
+)
 MAX_DISCARDED_BYTES: Final = 1 << 26  # of a message over the limit; a client that sends more may miss the error
 
 
@@ -68,7 +71,7 @@ class WireChannel:
         if length > self.max_bytes:
             what = f"a message of {length:,} bytes: this session may send {self.max_bytes:,}"
             await self._discard(min(length, MAX_DISCARDED_BYTES))
-            raise ResourceError(what, hint="Send smaller messages; COPY splits its rows into many.")
+            raise ResourceError(what, hint=SMALLER_MESSAGES)
         return kind, await self._exactly(length)
 
     async def _exactly(self, count: int) -> bytes:

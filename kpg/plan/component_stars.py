@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kpg.dataflow.channel import LocalPact
 from kpg.operators import linear
 from kpg.operators.complete_times import CompleteInput
-from kpg.operators.maintain_least_values import maintain_least_values
+from kpg.operators.maintain_least_values import KeySchemas, maintain_least_values
 from kpg.plan import nodes
 from kpg.plan.rendered import Rendered
 from kpg.seminaive.least_values import LeastValueSpec
@@ -30,12 +30,13 @@ MAX_ROUNDS = 1 << 62  # components are merged without rounds
 def render_worker_components(renderer: Renderer, node: nodes.WorkerComponentsNode) -> Rendered:
     """Return the stars of the edges of this worker."""
     edges = renderer.collection(node.input)
-    edges = edges if edges.placed else renderer.place(edges, edges.schema.lanes_of(("src",)))
+    if not isinstance(edges.placed, tuple) or not edges.placed:
+        edges = renderer.place(edges, edges.schema.lanes_of(("src",)))
     lanes = edges.schema.lanes_of(("src", "dst"))
     picked = [] if lanes == tuple(range(edges.schema.width)) else [linear.PickStage(lanes)]
     part = renderer.add_stages(edges, picked, "edges", node.schema)
     given = CompleteInput(part.stream, LocalPact(), Batcher(2, part.stream.depth))
     spec = LeastValueSpec("the components of a worker", MAX_ROUNDS, both_ways=True, own_starts=True, deferred=True)
-    type_, failures = node.schema.types[0], renderer.context.failures
-    stars, _ = maintain_least_values(renderer.dataflow, spec, [given], type_, failures)
+    keys, failures = KeySchemas(node.schema.select(["src"])), renderer.context.failures
+    stars, _ = maintain_least_values(renderer.dataflow, spec, [given], keys, failures)
     return Rendered(stars, node.schema, None)

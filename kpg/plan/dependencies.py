@@ -48,6 +48,8 @@ def _of_collection(renderer: Renderer, node: nodes.PlanNode) -> list[RenderDepen
             return [RenderDependency(node.graph)]
         case nodes.LeaveNode() if (least_values := renderer.least_values_of(node)) is not None:
             return [RenderDependency(inner) for inner in least_values.inputs()]
+        case nodes.LeaveNode() if (rules := renderer.rules_of(node)) is not None:
+            return [RenderDependency(inner) for inner in rules.inputs()]
         case nodes.LeaveNode():
             return [RenderDependency(node.input)]
         case nodes.ConcatNode() | nodes.ConsolidateNode() | nodes.WorkerComponentsNode() | nodes.VariableNode():

@@ -44,7 +44,8 @@ def render_join(renderer: Renderer, node: nodes.JoinNode, columns: Columns, sche
 
 def keys_of(node: nodes.JoinNode) -> Keys:
     """Return the key of each side."""
-    return tuple([name for name, _ in node.on]), tuple([name for _, name in node.on])
+    left, right = zip(*node.on, strict=True) if node.on else ((), ())
+    return left, right
 
 
 def is_broadcast(node: nodes.JoinNode, alone: bool) -> bool:
@@ -77,9 +78,8 @@ def _join_by_none(renderer: Renderer, node: nodes.JoinNode, columns: Columns, sc
 
 def pairs_of(node: nodes.JoinNode, alone: bool) -> list[tuple[View, View]]:
     """Return all pairs of a view of the left side and a view of the right side; `alone`: on one worker."""
-    left, right = (
-        views_of(side, keys, alone) for side, keys in zip((node.left, node.right), keys_of(node), strict=True)
-    )
+    left_keys, right_keys = keys_of(node)
+    left, right = views_of(node.left, left_keys, alone), views_of(node.right, right_keys, alone)
     return [(a, b) for a in left for b in right]
 
 
@@ -107,7 +107,7 @@ def _join_views(
     if views[0].negative != views[1].negative:
         stages.append(linear.NegateStage())
     projection = [(side, lane) for side, name in read for lane in sides[side].schema.lanes_of((name,))]
-    left, right = (by_first_columns(side, len(by)) for side, by in zip(sides, keys, strict=True))
+    left, right = by_first_columns(sides[0], len(keys[0])), by_first_columns(sides[1], len(keys[1]))
     placed, symbolic = None, None
     if not renderer.is_alone:
         placed = placement_of_join(columns, list(zip(*keys, strict=True)), schema)

@@ -1,28 +1,32 @@
-"""Recognise loops that keep the least value of each node, and render them as one operator.
+"""Recognise loops that keep the least value of each key, and render them as one operator.
 
     least  =  (starts + step(least)).group_by(node).min(value)          step: a join with edges; the value plus a weight
+    least  =  (starts + step(least)).group_by(root, node).min(value)    the join is by node, and keeps the root
     nodes  =  (starts + step(nodes)).distinct()
 
 The loop has one variable, at any point of the cycle. Each step is a join of the result with a collection outside the
-loop, by the node, and a selection of the target and of the value, or its sum with a constant or a column of the edges.
+loop, by columns of the key (the node), and a selection of their targets and of the value, or its sum with a constant or
+a column of the edges. The other columns of the key (the group) stay as they are, and are the same in all steps.
 Selections in between may rename columns, and the minimum may be one of distinct rows, as in rules of Datalog. `max` is
-the minimum of complements. The operator needs all rows, and times of one coordinate: with several workers, or
-inside another loop, the loop stays a loop. The fixed point is the same; the operator has no rounds, so an error that
-only a round before the last has is none.
+the minimum of complements. The operator needs all rows of a group, and times of one coordinate. On several workers, it
+runs on each with the groups of its own values of a column that all steps keep; without such a column, and inside
+another loop, the loop stays a loop. The fixed point is the same; the operator has no rounds, so an error that only a
+round before the last has is none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kpg.columns.bind import bind
 from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, Named, Written
 from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import INT64, Schema
 from kpg.operators import linear
-from kpg.operators.maintain_least_values import maintain_least_values
+from kpg.operators.complete_times import CompleteInput
+from kpg.operators.maintain_least_values import KeySchemas, maintain_least_values
 from kpg.plan import nodes
 from kpg.plan.renamed_nodes import renamed, unnamed
 from kpg.plan.rendered import Rendered
@@ -31,6 +35,7 @@ from kpg.seminaive.least_values import LeastValueSpec
 
 if TYPE_CHECKING:
     from kpg.plan.render import Renderer
+NOT_DIVIDED: Final = "it runs on several workers, and no column of its key stays the same in all joins"
 
 
 class NotLeastValuesError(Exception):
@@ -42,15 +47,16 @@ class EdgeStep:
     """A join of a recursion: the edges, their columns, and the constant that it adds to a value."""
 
     edges: nodes.PlanNode
-    source: str
-    target: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
     weight: str | None
     constant: int
+    group: tuple[str, ...]  # the columns of the key that it keeps
     origin: ExpressionOrigin | None = field(default=None, compare=False)  # of the sum
 
     def reverse(self) -> EdgeStep:
         """Return the step along the same edges in the other direction."""
-        return EdgeStep(self.edges, self.target, self.source, self.weight, self.constant)
+        return EdgeStep(self.edges, self.target, self.source, self.weight, self.constant, self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,27 @@ class LeastValueLoop:
     greatest: bool  # whether it keeps the greatest values instead
     starts: tuple[nodes.PlanNode, ...]
     steps: tuple[EdgeStep, ...]
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The columns of the key that no join reads."""
+        return self.steps[0].group
+
+    @property
+    def node(self) -> tuple[str, ...]:
+        """The columns of the key that edges lead from and to."""
+        return tuple(key for key in self.result.keys if key not in self.group)
+
+    @property
+    def divided_by(self) -> str | None:
+        """A column of the key that all steps leave as it is, by which workers can divide the rows."""
+        ends = [list(zip(step.source, step.target, strict=True)) for step in self.steps]
+        kept = [name for at, name in enumerate(self.node) if all(pairs[at][0] == pairs[at][1] for pairs in ends)]
+        return next(iter((*self.group, *kept)), None)
+
+    def name_outside(self, column: str) -> str:
+        """Return the name that a column of the result has outside the loop."""
+        return next(name for name, of in self.columns.items() if of == column)
 
     @property
     def origin(self) -> ExpressionOrigin | None:
@@ -114,7 +141,12 @@ def recognise(leave: nodes.LeaveNode) -> LeastValueLoop:
     starts, steps, rounds = parts_of_body(body)
     if not starts or not steps:
         raise NotLeastValuesError("it has no rows to start from, or no join")
+    if len({step.group for step in steps}) > 1:
+        raise NotLeastValuesError("its joins are by different columns of its key")
     spec = replace(spec_of(loop, steps, value is not None, greatest), rounds=rounds)
+    widths = [result.schema.type_of(key).lanes for key in steps[0].group]
+    lanes = sum(result.schema.type_of(key).lanes for key in result.keys)
+    spec = replace(spec, group_lanes=sum(widths), node_lanes=lanes - sum(widths))
     kept = without_reverse(steps) if spec.both_ways else steps
     if not greatest and are_own_starts(starts, kept, spec):
         starts, spec = [], replace(spec, own_starts=True)
@@ -162,7 +194,7 @@ def candidates_of(result: nodes.ReduceNode) -> nodes.PlanNode:
 
 def are_own_starts(starts: list[nodes.PlanNode], steps: list[EdgeStep], spec: LeastValueSpec) -> bool:
     """Return whether both ends of all edges start with themselves as values, and nothing else does."""
-    if not spec.both_ways or not spec.has_values or len(steps) != 1:
+    if not spec.both_ways or not spec.has_values or len(steps) != 1 or spec.group_lanes or spec.node_lanes > 1:
         return False
     (step,), columns = steps, set[str]()
     for part in starts:
@@ -173,19 +205,17 @@ def are_own_starts(starts: list[nodes.PlanNode], steps: list[EdgeStep], spec: Le
         if len(names) != 1 or not all(isinstance(expression, ColumnReference) for expression in expressions):
             return False
         columns |= names
-    return columns == {step.source, step.target}
+    return columns == {*step.source, *step.target}
 
 
 def value_of(result: nodes.ReduceNode) -> tuple[str | None, bool]:
     """Return the column of values of a reduction, and whether it keeps the greatest ones."""
     reduction, names = result.reduction, result.schema.names
-    if any(result.schema.type_of(key).lanes > 1 for key in result.keys):
-        raise NotLeastValuesError("its key has a type of several lanes")
-    if len(result.keys) != 1:
-        raise NotLeastValuesError("its key has several columns")
     if reduction.kind == "presence" and reduction.at_least == 1:
+        if len(result.keys) != 1:
+            raise NotLeastValuesError("it keeps distinct rows of several columns")
         return None, False
-    if reduction.kind != "first" or reduction.limit != 1 or reduction.copies or len(names) != 2:
+    if reduction.kind != "first" or reduction.limit != 1 or reduction.copies or len(names) != len(result.keys) + 1:
         raise NotLeastValuesError("its result is no minimum, maximum or distinct rows")
     (value,) = [name for name in names if name not in result.keys]
     if result.schema.type_of(value) != INT64 or reduction.columns not in ((value,), (f"-{value}",)):
@@ -201,33 +231,54 @@ def step_of(part: nodes.PlanNode, body: LoopBody) -> EdgeStep:
     if len(own) != 1 or body.loop in (join.left, join.right)[1 - own[0]].loops:
         raise NotLeastValuesError("a join of its body is not one of its result with rows from outside")
     side, columns = own[0], carried[own[0]] or {}
-    (key,) = body.result.keys
-    if len(join.on) != 1 or columns[join.on[0][side]] != key:
-        raise NotLeastValuesError(f"a join of its body is not by {key} alone")
-    edges, source = (join.right, join.left)[side], join.on[0][1 - side]
-    target = column_of(expressions[key], join, 1 - side)
-    if target is None:
-        raise NotLeastValuesError(f"{key} is computed")
+    edges, joined = (join.right, join.left)[side], joined_keys(join, side, columns, body)
+    targets, group = [], []
+    for key in body.result.keys:
+        end = column_of(expressions[key], join, 1 - side)
+        if key not in joined:
+            before = column_of(expressions[key], join, side)
+            if before is None or columns[before] != key:
+                raise NotLeastValuesError(f"{key} is neither joined nor kept")
+            group.append(key)
+        elif end is None:
+            raise NotLeastValuesError(f"{key} is computed")
+        else:
+            targets.append(end)
+    sources = tuple(joined[key] for key in body.result.keys if key in joined)
     if body.value is None:
-        return EdgeStep(edges, source, target, None, 0)
+        return EdgeStep(edges, sources, tuple(targets), None, 0, tuple(group))
     held = next(name for name, of in columns.items() if of == body.value)
     weight, constant = addend_of(unnamed(expressions[body.value]), join, side, held)
-    step = EdgeStep(edges, source, target, weight, constant)
-    return replace(step, origin=origin_of(expressions[body.value], step, join, side, held))
+    step = EdgeStep(edges, sources, tuple(targets), weight, constant, tuple(group))
+    return replace(step, origin=origin_of(expressions[body.value], step, join, side, columns | {held: "value"}))
+
+
+def joined_keys(join: nodes.JoinNode, side: int, columns: dict[str, str], body: LoopBody) -> dict[str, str]:
+    """Return the columns of the key that a join is by, and the column of the edges for each."""
+    joined = {columns[pair[side]]: pair[1 - side] for pair in join.on}
+    keys = body.result.keys
+    if not joined or len(joined) != len(join.on) or not joined.keys() <= set(keys):
+        raise NotLeastValuesError(f"a join of its body is not by {', '.join(keys)} alone")
+    return joined
 
 
 def origin_of(
-    written: Expression, step: EdgeStep, join: nodes.JoinNode, side: int, value: str
+    written: Expression, step: EdgeStep, join: nodes.JoinNode, side: int, columns_of: dict[str, str]
 ) -> ExpressionOrigin | None:
     """Return the origin of a sum, with the values that errors of the operator have; see `maintain_least_values`."""
     if not isinstance(written, Written):
         return None
-    names = {step.source: "source", step.weight: "weight", step.target: "target"}
+    own = {"value": "value"} | {name: f"group {number}" for number, name in enumerate(step.group)}
+    names = {name: f"source {number}" for number, name in enumerate(step.source)}
+    if step.weight is not None:
+        names[step.weight] = "weight"
+    names |= {name: f"target {number}" for number, name in enumerate(step.target)}
     columns = []
     for shown, name in written.origin.columns:
         column = ColumnReference(name)
-        is_value = column_of(column, join, side) == value
-        found = "value" if is_value else names.get(column_of(column, join, 1 - side))
+        of_result, of_edges = column_of(column, join, side), column_of(column, join, 1 - side)
+        found = own.get(columns_of[of_result]) if of_result is not None else None
+        found = names.get(of_edges) if found is None and of_edges is not None else found
         columns += [(shown, found)] if found is not None else []
     return replace(written.origin, columns=tuple(columns))
 
@@ -328,48 +379,76 @@ def without_index(node: nodes.PlanNode) -> nodes.PlanNode:
 
 def least_value_loop(renderer: Renderer, leave: nodes.LeaveNode) -> LeastValueLoop | str:
     """Return the loop that one operator can evaluate here, or why it cannot."""
-    if not renderer.is_alone:
-        return "it runs on several workers"
     if renderer.context.depth != 1:
         return "times have several coordinates"
     try:
-        return recognise(leave)
+        loop = recognise(leave)
     except NotLeastValuesError as reason:
         return str(reason)
+    if not renderer.is_alone and loop.divided_by is None:
+        return NOT_DIVIDED
+    return loop
+
+
+def strategy_of(loop: LeastValueLoop, is_alone: bool) -> str:
+    """Describe for `explain` how one operator evaluates a loop."""
+    how = "one operator: keeps the least value of each key"
+    if is_alone or loop.divided_by is None:
+        return how
+    return f"{how}; each worker has the rows of its values of {loop.name_outside(loop.divided_by)}"
 
 
 def render_least_values(renderer: Renderer, loop: LeastValueLoop) -> Rendered:
     """Render a recognised loop as one operator."""
     result, spec, value = loop.result, loop.spec, loop.value
-    schema = result.schema.select([*result.keys, *([] if value is None else [value])])
-    complement: list[linear.LinearStage] = [linear.ComplementStage((1,))] if loop.greatest else []
+    schema = result.schema.select([*loop.group, *loop.node, *([] if value is None else [value])])
+    complement: list[linear.LinearStage] = [linear.ComplementStage((schema.width - 1,))] if loop.greatest else []
     starts = [renderer.reorder(renderer.collection(part), schema) for part in loop.starts]
     starts = [renderer.add_stages(part, complement, "order", schema) for part in starts]
     edges = [edges_of(renderer, step, spec.weighted) for step in loop.steps]
-    inputs = [renderer.gather(parts) for parts in (starts, edges) if parts]
+    keys = KeySchemas(schema.select(loop.node), schema.select(loop.group))
     failures = renderer.context.failures
-    values, errors = maintain_least_values(renderer.dataflow, spec, inputs, schema.types[0], failures, loop.origin)
+    values, errors = maintain_least_values(
+        renderer.dataflow, spec, inputs_of(renderer, loop, starts, edges), keys, failures, loop.origin
+    )
     if spec.weighted or spec.step:
         renderer.add_errors(errors, None)
-    rendered = renderer.add_stages(Rendered(values, schema, None), complement, "order", schema)
+    placed = None if renderer.is_alone else schema.lanes_of((loop.divided_by or "",))
+    rendered = renderer.add_stages(Rendered(values, schema, None, placed=placed), complement, "order", schema)
     names = {of: name for name, of in loop.columns.items()}
     left = Schema.of({name: result.schema.type_of(of) for name, of in loop.columns.items()})
     own_order = left.select([names[name] for name in schema.names])
     return renderer.reorder(replace(rendered, schema=own_order), left)
 
 
+def inputs_of(
+    renderer: Renderer, loop: LeastValueLoop, starts: list[Rendered], edges: list[Rendered]
+) -> list[CompleteInput]:
+    """Return the inputs of the operator: all rows, or those of the values that this worker owns."""
+    if renderer.is_alone:
+        return [renderer.gather(parts) for parts in (starts, edges) if parts]
+    by = loop.divided_by
+    assert by is not None and starts
+    lanes = starts[0].schema.lanes_of((by,))
+    if by in loop.group:
+        return [renderer.divide(starts, lanes), renderer.divide(edges, None)]
+    source = f"source {loop.node.index(by)}"
+    return [renderer.divide(starts, lanes), renderer.divide(edges, edges[0].schema.lanes_of((source,)))]
+
+
 def edges_of(renderer: Renderer, step: EdgeStep, weighted: bool) -> Rendered:
     """Return the edges of a step with source and target, and their weight if the operator reads one."""
     rendered = renderer.collection(step.edges)
-    names = [step.source, step.target, *([step.weight] if step.weight is not None else [])]
-    lanes = tuple(rendered.schema.lane_of(name) for name in names)
-    types = [rendered.schema.type_of(name) for name in names]
-    schema = Schema.of(dict(zip(("source", "target", "weight"), types, strict=False)))
+    columns = {f"source {number}": name for number, name in enumerate(step.source)}
+    columns |= {f"target {number}": name for number, name in enumerate(step.target)}
+    columns |= {} if step.weight is None else {"weight": step.weight}
+    lanes = tuple(lane for name in columns.values() for lane in rendered.schema.lanes_of((name,)))
+    schema = Schema.of({name: rendered.schema.type_of(of) for name, of in columns.items()})
     picked = [] if lanes == tuple(range(rendered.schema.width)) else [linear.PickStage(lanes)]
     part = renderer.add_stages(rendered, picked, "edges", schema)
     if weighted and step.weight is None:
         with_weight = schema.concat(Schema.of({"weight": INT64}))
-        expressions = (ColumnReference("source"), ColumnReference("target"), Literal(step.constant))
+        expressions = (*map(ColumnReference, schema.names), Literal(step.constant))
         bound = tuple(bind(expression, schema, renderer.context.symbols) for expression in expressions)
         part = renderer.add_stages(part, [linear.ComputeStage(bound)], "weight", with_weight)
     return replace(part, consolidated=False)

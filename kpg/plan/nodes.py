@@ -32,13 +32,15 @@ class Loop:
 
     `declarative` says that only the fixed point has a meaning, and the rounds before it have none. Errors of rows that
     the fixed point does not hold then do not count. A loop that `stops` has the values of its last round as its result,
-    instead of an error, if it has not reached a fixed point by then.
+    instead of an error, if it has not reached a fixed point by then. `as_written` is the reason, for `explain`, why no
+    rules may replace the rounds of the loop, if there is one.
     """
 
     name: str
     max_rounds: int
     declarative: bool = False
     stops: bool = False
+    as_written: str | None = None
     definitions: dict[VariableNode, PlanNode | None] = field(default_factory=dict)
     _inside: set[Loop] = field(default_factory=set)
     _left: bool = False

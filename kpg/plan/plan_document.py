@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from kpg.columns.expression import Expression
 from kpg.columns.expression_origin import ExpressionOrigin
+from kpg.columns.pause_points import pause
 from kpg.columns.schema import Schema
 from kpg.errors import ProtocolError
 from kpg.plan import nodes
@@ -62,6 +63,7 @@ KINDS: Final[dict[str, type[nodes.PlanNode]]] = {
     "Number": nodes.NumberedRowsNode,
     "Saturated": nodes.SaturatedNode,
 }
+NODES_PER_PAUSE: Final = 16  # that are read: a millisecond or two
 KIND_NAMES: Final = {node: kind for kind, node in KINDS.items()}
 
 
@@ -124,6 +126,7 @@ class PlanWriter:
                 continue
             stack.pop()
             if node not in self.numbers:
+                pause()
                 for loop in sorted(node.loops, key=lambda loop: loop.name):
                     self.loops.setdefault(loop, len(self.loops))
                 entry = {"kind": KIND_NAMES[type(node)]}
@@ -143,6 +146,7 @@ class PlanWriter:
             "max_rounds": loop.max_rounds,
             "declarative": loop.declarative,
             "stops": loop.stops,
+            "as_written": loop.as_written,
             "inside": [self.loops[outer] for outer in loop._inside if outer in self.loops],
             "definitions": [
                 [self.numbers[variable], self.numbers[loop.definition(variable)]] for variable in loop.definitions
@@ -218,7 +222,13 @@ class PlanReader:
         self.document = document
         self.host = host
         self.loops = [
-            nodes.Loop(str(loop["name"]), int(loop["max_rounds"]), bool(loop["declarative"]), bool(loop["stops"]))
+            nodes.Loop(
+                str(loop["name"]),
+                int(loop["max_rounds"]),
+                bool(loop["declarative"]),
+                bool(loop["stops"]),
+                None if loop["as_written"] is None else str(loop["as_written"]),
+            )
             for loop in document["loops"]
         ]
         self.nodes: list[nodes.PlanNode] = []
@@ -228,7 +238,9 @@ class PlanReader:
         """Return the root node of the plan."""
         for loop, described in zip(self.loops, self.document["loops"], strict=True):
             loop._inside.update(self.loops[index] for index in described["inside"])
-        for entry in self.document["nodes"]:
+        for number, entry in enumerate(self.document["nodes"]):
+            if number % NODES_PER_PAUSE == NODES_PER_PAUSE - 1:
+                pause()
             self.nodes.append(self._node(entry))
         for loop, described in zip(self.loops, self.document["loops"], strict=True):
             for variable, definition in described["definitions"]:

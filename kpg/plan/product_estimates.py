@@ -93,4 +93,4 @@ def rows_of_source(node: nodes.RelationNode | nodes.InstalledNode) -> int:
     size = getattr(node.owner, "size", None)
     if size is not None:
         return int(size)
-    return int(node.owner.base().handle.spine.rows)
+    return int(node.owner.base().handle.spine.estimated_rows)

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from kpg.operators import linear
-from kpg.operators.maintain_least_values import maintain_least_values
+from kpg.operators.maintain_least_values import KeySchemas, maintain_least_values
 from kpg.plan import nodes
 from kpg.plan.rendered import Rendered
 from kpg.seminaive.least_values import LeastValueSpec
@@ -69,5 +69,5 @@ def render_reachable(renderer: Renderer, saturation: nodes.SaturationSpec, parts
         edges.append(renderer.add_stages(part, stages, "edges", part.schema.select(names)))
     inputs = [renderer.gather(parts[:1]), renderer.gather(edges)]
     schema = saturation.inputs[0].schema
-    values, _ = maintain_least_values(renderer.dataflow, spec, inputs, schema.types[0], renderer.context.failures)
+    values, _ = maintain_least_values(renderer.dataflow, spec, inputs, KeySchemas(schema), renderer.context.failures)
     return Rendered(values, schema, None)

@@ -27,13 +27,20 @@ from kpg.plan.delta_queries import render_delta_source, render_extend
 from kpg.plan.dependencies import RenderDependency, dependencies_of
 from kpg.plan.history_nodes import render_history
 from kpg.plan.joins import pairs_of, render_join
-from kpg.plan.least_value_loops import LeastValueLoop, least_value_loop, render_least_values
+from kpg.plan.least_value_loops import (
+    NOT_DIVIDED,
+    LeastValueLoop,
+    least_value_loop,
+    render_least_values,
+    strategy_of,
+)
 from kpg.plan.loop_errors import collect_errors, masks_of
 from kpg.plan.loops import OpenVariable, close_variable, render_variable
 from kpg.plan.node_traversal import count_uses
 from kpg.plan.placement import common_placement
 from kpg.plan.reductions import render_reduction
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
+from kpg.plan.rule_loops import RenderedRules, RuleLoop, is_of_sets, render_rules, rule_loop
 from kpg.plan.saturations import render_saturation
 from kpg.plan.scopes import Scopes
 from kpg.plan.streams import Streams
@@ -56,7 +63,9 @@ class Renderer(Streams):
         self._collections: dict[nodes.PlanNode, Rendered] = {}
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
         self._saturations: dict[nodes.SaturationSpec, list[Rendered]] = {}
-        self._least_values: dict[nodes.LeaveNode, LeastValueLoop | None] = {}
+        self._least_values: dict[nodes.LeaveNode, LeastValueLoop | str] = {}
+        self._rules: dict[nodes.Loop, RuleLoop | None] = {}
+        self._rendered_rules: dict[nodes.Loop, RenderedRules] = {}
         self._component_operators: dict[nodes.LeaveNode, bool] = {}
         self._open: list[OpenVariable] = []
         self._constants: list[tuple[nodes.ValuesNode, Source]] = []  # to be fed when all imports are known
@@ -115,15 +124,28 @@ class Renderer(Streams):
         return (node, keys) in self._arrangements
 
     def least_values_of(self, node: nodes.LeaveNode) -> LeastValueLoop | None:
-        """Return the loop that a node leaves if one operator evaluates it; note for `explain` why, or why not."""
+        """Return the loop that a node leaves if one operator keeps its least values; note it for `explain`."""
         if node.graph is not None:
             return None
         if node not in self._least_values:
-            loop = least_value_loop(self, node)
-            self._least_values[node] = None if isinstance(loop, str) else loop
-            how = f"a loop: {loop}" if isinstance(loop, str) else "one operator: keeps the least value of each key"
-            self.dataflow.notes.append(f"{node.loop.name} is {how}")
-        return self._least_values[node]
+            loop = self._least_values[node] = least_value_loop(self, node)
+            if not isinstance(loop, str):
+                self.dataflow.notes.append(f"{node.loop.name} is {strategy_of(loop, self.is_alone)}")
+        loop = self._least_values[node]
+        return None if isinstance(loop, str) else loop
+
+    def rules_of(self, node: nodes.LeaveNode) -> RuleLoop | None:
+        """Return the loop that a node leaves if one operator evaluates it by rules; note for `explain` why not."""
+        if node.graph is not None or self.least_values_of(node) is not None:
+            return None
+        if node.loop not in self._rules:
+            why_not = self._least_values[node]
+            rules = NOT_DIVIDED if why_not == NOT_DIVIDED else rule_loop(self, node.loop)  # it divides the joined rows
+            self._rules[node.loop] = None if isinstance(rules, str) else rules
+            if isinstance(rules, str):
+                reason = rules if is_of_sets(node.loop) else why_not
+                self.dataflow.notes.append(f"{node.loop.name} is a loop: {reason}")
+        return self._rules[node.loop]
 
     def is_component_operator(self, node: nodes.LeaveNode) -> bool:
         """Return whether one operator maintains the components that a node leaves a loop with; note it."""
@@ -248,6 +270,8 @@ class Renderer(Streams):
                 return render_components(self, node)
             case nodes.LeaveNode() if (least_values := self.least_values_of(node)) is not None:
                 return render_least_values(self, least_values)
+            case nodes.LeaveNode() if (rules := self.rules_of(node)) is not None:
+                return self._left_by_rules(node, rules)
             case nodes.LeaveNode():
                 return self.scopes.leave(self.collection_in(node.input, node.loop), node.scope())
             case nodes.JoinNode():
@@ -279,19 +303,25 @@ class Renderer(Streams):
             derived = self._saturations[node.saturation] = render_saturation(self, node.saturation)
         return replace(derived[node.relation], schema=node.schema)
 
+    def _left_by_rules(self, node: nodes.LeaveNode, rules: RuleLoop) -> Rendered:
+        """Return one result of a loop; a single operator derives all of them."""
+        rendered = self._rendered_rules.get(node.loop)
+        if rendered is None:
+            rendered = self._rendered_rules[node.loop] = render_rules(self, rules)
+        return rendered.left(self, node)
+
     def _stream_of(self, arrangement: RenderedArrangement) -> Rendered:
         """Return the batches of an arrangement as a stream."""
-        arranged, lanes = arrangement.arranged, arrangement.placed_by
-        placed = tuple(range(arranged.key_lanes if lanes is None else lanes))
-        return Rendered(arranged.stream, arrangement.schema, arrangement.loop, consolidated=True, placed=placed)
+        stream, placed = arrangement.arranged.stream, arrangement.placed
+        return Rendered(stream, arrangement.schema, arrangement.loop, consolidated=True, placed=placed)
 
     def published(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         """Return the node arranged for readers that do not join it; its rows need not move to another worker."""
         self.error_owner = node
-        if (
-            isinstance(node, (nodes.ArrangeNode, nodes.RelationNode, nodes.InstalledNode))
-            or (node, keys) in self._arrangements
-        ):
+        if isinstance(node, (nodes.RelationNode, nodes.InstalledNode)):
+            owner = node.owner.sorted_by(keys)
+            return self.arranged(node, keys) if owner is None else self._import(owner)
+        if isinstance(node, nodes.ArrangeNode) or (node, keys) in self._arrangements:
             return self.arranged(node, keys)
         rendered = self.collection(node)
         by_product = self._arrangements.get((node, keys))  # a reduction registers the arrangement of its output
@@ -327,7 +357,8 @@ class Renderer(Streams):
         imported = self._arrangements.get((owner, ()))
         if imported is None:
             arranged = self.import_from(owner.name, owner.publisher, owner.handle)
-            imported = self._arrangements[owner, ()] = RenderedArrangement(arranged, owner.schema, None, None)
+            imported = RenderedArrangement(arranged, owner.schema, None, None, owner.in_place)
+            self._arrangements[owner, ()] = imported
             self.imported.append(owner)
             self._unretained.append(owner.share())
             if owner.errors is not None:

@@ -37,7 +37,7 @@ class Rendered:
     loop: nodes.Loop | None
     width: int = 1
     consolidated: bool = False  # whether it carries batches, sorted by the lanes in this order
-    placed: Placed = None  # the lanes that determine the worker of a row, by their hash, if known
+    placed: Placed = None  # what determines the worker of a row, if known
 
 
 @value_class
@@ -48,4 +48,9 @@ class RenderedArrangement:
     schema: Schema
     loop: nodes.Loop | None
     publisher: Publisher | None
-    placed_by: int | None = None  # the number of first lanes that determine the worker of a row, if not the key
+    in_place: Placed = None  # what determines the worker of a row, if not the key
+
+    @property
+    def placed(self) -> Placed:
+        """What determines the worker of a row."""
+        return tuple(range(self.arranged.key_lanes)) if self.in_place is None else self.in_place

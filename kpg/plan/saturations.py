@@ -2,19 +2,21 @@
 
 On several workers, a recursion that can be divided by a column (`kpg.seminaive.division`) runs on each of them, with
 the rows of its values of this column. Rows that are not divided go to all workers. Nothing is exchanged between rounds.
-All other recursions run on one worker, which receives their rows: the number of the dataflow decides on which, so that
-several recursions do not meet on one. Both are as fast as on one worker at least, where a loop, which exchanges rows
-and progress in every round, is not.
+All other recursions run on one worker, which receives their rows and has all that they derive (`OneWorker`): the number
+of the dataflow decides on which, so that several recursions do not meet on one. Both are as fast as on one worker at
+least, where a loop, which exchanges rows and progress in every round, is not.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kpg.columns.schema import Schema
 from kpg.dataflow.channel import LocalPact, Pact
 from kpg.operators.saturate import saturate
 from kpg.plan import nodes
+from kpg.plan.placement import OneWorker
 from kpg.plan.reachable_rows import render_reachable
 from kpg.plan.rendered import Rendered
 from kpg.seminaive.division import Division, division_of
@@ -59,7 +61,10 @@ def render_on_workers(
     if division is None:
         home = renderer.home_worker
         pacts = [renderer.to_worker(part.schema, home) for part in parts]
-        return render_with(renderer, saturation, parts, pacts, None)
+        return [
+            replace(derived, placed=OneWorker(home))
+            for derived in render_with(renderer, saturation, parts, pacts, None)
+        ]
     parts = [parts[source] for source in division.inputs]
     pacts = [
         renderer.to_worker(part.schema, None) if column is None else renderer.by_lane(part, column)

@@ -42,7 +42,7 @@ class Scopes:
             if key not in self._entered:
                 stream = self._add_enter(iterate.EnterArranged(f"enter {inner.name}"), arrangement.arranged.stream)
                 arranged = replace(arrangement.arranged, stream=stream)
-                self._entered[key] = RenderedArrangement(arranged, arrangement.schema, inner, None)
+                self._entered[key] = replace(arrangement, arranged=arranged, loop=inner, publisher=None)
             arrangement = self._entered[key]
         return arrangement
 

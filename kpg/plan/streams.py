@@ -20,11 +20,12 @@ from kpg.operators.consolidate import Consolidate
 from kpg.operators.exchange import send_to, sender_of, split_by_key, split_by_lanes, whole_updates
 from kpg.operators.half_join import Floor
 from kpg.operators.import_arrangement import AddedImport
+from kpg.operators.picked_lanes import PickedLanes
 from kpg.operators.routed_filter import routed_filter
 from kpg.operators.stages_of_few import StagesOfFew
 from kpg.operators.worker_loads import WorkerLoads
 from kpg.plan import nodes
-from kpg.plan.placement import Placed, after_stages, common_placement
+from kpg.plan.placement import OneWorker, Placed, after_stages, common_placement
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
 from kpg.trace.batcher import Batcher
 from kpg.trace.handle import TraceHandle
@@ -129,14 +130,28 @@ class Streams:
         stream, schema = parts[0].stream.concat(*[part.stream for part in parts[1:]]), parts[0].schema
         placed, peers = common_placement(part.placed for part in parts), self.dataflow.worker.peers
         pact, batcher = self.to_worker(schema, self.home_worker), Batcher(schema.width, stream.depth)
-        if placed and peers > 1:
+        if isinstance(placed, tuple) and placed and peers > 1:
             owner_of = sender_of(placed, schema, self.context.symbols, peers)
             batcher = WorkerLoads(schema.width, stream.depth, owner_of)
         return CompleteInput(stream, pact, batcher)
 
+    def divide(self, parts: Sequence[Rendered], lanes: tuple[int, ...] | None) -> CompleteInput:
+        """Return the rows of some streams as an input of an operator that runs on each worker, and reads multisets.
+
+        Each worker gets the rows whose values in some lanes it owns; all rows if `lanes` is None.
+        """
+        stream, schema = parts[0].stream.concat(*[part.stream for part in parts[1:]]), parts[0].schema
+        pact: Pact = LocalPact()
+        if lanes is None:
+            pact = self.to_worker(schema, None)
+        elif any(part.placed != lanes for part in parts):
+            types = tuple(schema.lane_types()[lane] for lane in lanes)
+            pact = self.by_lanes(schema, lanes, (0,) * len(lanes), types)
+        return CompleteInput(stream, pact, Batcher(schema.width, stream.depth))
+
     def place(self, rendered: Rendered, placed: Placed) -> Rendered:
         """Send each row to the worker that owns the key in some lanes, unless it is there or any worker will do."""
-        if placed is None or rendered.placed == placed:
+        if not isinstance(placed, tuple) or rendered.placed == placed:
             return rendered
         schema = rendered.schema
         types = tuple(schema.lane_types()[lane] for lane in placed)
@@ -180,10 +195,12 @@ class Streams:
 
     def arrange_in_place(self, rendered: Rendered, keys: tuple[str, ...], name: str) -> RenderedArrangement:
         """Arrange a stream that no join reads: rows stay on their worker if equal rows are on the same worker."""
-        placed = rendered.placed or ()
-        if not placed or placed != rendered.schema.lanes_of(keys)[: len(placed)]:
+        placed, by = rendered.placed, rendered.schema.lanes_of(keys)
+        if isinstance(placed, tuple) and 0 < len(placed) < len(by) and placed == by[: len(placed)]:
+            placed = tuple(range(len(placed)))
+        elif not isinstance(placed, OneWorker):
             return self.arrange_rendered(rendered, keys, name)
-        return replace(self._arrange(rendered, keys, name, True), placed_by=len(placed))
+        return replace(self._arrange(rendered, keys, name, True), in_place=None if self.is_alone else placed)
 
     def _arrange(
         self, rendered: Rendered, keys: tuple[str, ...], name: str, in_place: bool, pact: Pact | None = None
@@ -194,16 +211,21 @@ class Streams:
         in_place |= self.dataflow.worker.peers == 1
         if rendered.consolidated and rendered.schema.names == schema.names and in_place:
             return self.insert_batches(rendered, schema.width_of(len(keys)), name)
-        ordered = self.reorder(rendered, schema)
+        picked = None
+        if in_place and rendered.stream.depth == 1 and rendered.schema.names != schema.names:
+            picked = PickedLanes(rendered.schema.lanes_of(schema.names))
+        else:
+            rendered = self.reorder(rendered, schema)
         operator, arranged = arrange(
             self.dataflow,
             name,
-            ordered.stream,
+            rendered.stream,
             LocalPact() if in_place else pact or self._by_key(schema, schema.width_of(len(keys))),
             key_lanes=schema.width_of(len(keys)),
             lanes=schema.width,
             width=rendered.width,
             policy=self.context.merge_policy,
+            picked=picked,
         )
         operator.schema = schema
         self.keep_handle(arranged.handle)

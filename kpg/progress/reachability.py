@@ -8,13 +8,18 @@ An edge *crosses* if its messages may go to other workers. A pointstamp of anoth
 through a path that crosses (`crossing_paths_to`). A pointstamp of this worker affects others only through the *exits*:
 the outputs from which an edge crosses, and the outputs that other dataflows import.
 
-Cost: paths are searched on demand and cached, because a small query asks for few targets.
+Outside of loops only the epoch of a time is left at the end of a path, and paths do not change it. There it is enough
+to know which locations reach the target: `reaching(target)` is two sets, as bits.
+
+Cost: paths are searched on demand and cached, because a small query asks for few targets. The sets of all locations are
+made together, in a time linear in the edges times the locations / 64.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from kpg.algebra.order import Time
 from kpg.errors import BadPlan
@@ -24,11 +29,19 @@ Paths = dict[int, tuple[Summary, ...]]
 PathFunctions = dict[int, tuple[Callable[[Time], Time], ...] | None]  # None: the only path is an identity
 
 
+class Reaching(NamedTuple):
+    """The locations that reach a target, and those that do so on a path that crosses: bit l stands for location l."""
+
+    all: int
+    crossing: int
+
+
 class Reachability:
     """The graph of locations of one dataflow."""
 
     def __init__(self) -> None:
         self.depths: list[int] = []
+        self.edges = 0  # the number of them
         self.exits: set[int] = set()  # the locations through which this worker affects others
         self._incoming: list[list[tuple[int, Summary, bool]]] = []
         self._paths: dict[int, Paths] = {}
@@ -36,12 +49,26 @@ class Reachability:
         self._crossing_functions: dict[int, PathFunctions] = {}
         self._local_paths: dict[int, Paths] = {}  # of the exits
         self._covers: dict[tuple[int, int], bool] = {}
+        self._covering: list[int] | None = None
+        self._keeps_times = True  # whether no edge changes a time, as without loops
+        self._keeps_epochs = True  # whether no edge changes the first coordinate of a time
+        self._reaching: list[Reaching] = []  # of each location; empty if not known yet
 
     def add_location(self, depth: int) -> int:
         """Add a location at which times have `depth` coordinates, and return its number."""
         self.depths.append(depth)
         self._incoming.append([])
+        self._reaching, self._covering = [], None
         return len(self.depths) - 1
+
+    def add_input(self, depth: int, target: int, summary: Summary) -> int:
+        """Add a location and an edge from it to `target`; return its number."""
+        location = len(self.depths)
+        self.depths.append(depth)
+        self._incoming.append([])
+        self._incoming[target].append((location, summary, False))
+        self._note_edge(summary)
+        return location
 
     def add_edge(self, source: int, target: int, summary: Summary, crosses: bool = False) -> None:
         """Add an edge: a message at `source` can cause one at `target`, at a time changed by `summary`.
@@ -51,14 +78,27 @@ class Reachability:
         self._incoming[target].append((source, summary, crosses))
         if crosses:
             self.add_exit(source)
-        if self._functions or self._paths or self._covers:
-            for cache in (self._paths, self._functions, self._crossing_functions, self._local_paths, self._covers):
-                cache.clear()
+        self._note_edge(summary)
+
+    def _note_edge(self, summary: Summary) -> None:
+        self.edges += 1
+        if not summary.is_identity:
+            self._keeps_times = False
+            self._keeps_epochs &= bool(summary.add) and not summary.add[0]
+        if self._reaching or self._functions or self._paths or self._covers or self._covering is not None:
+            self._forget_paths()
+
+    def _forget_paths(self) -> None:
+        for cache in (self._paths, self._functions, self._crossing_functions, self._local_paths, self._covers):
+            cache.clear()
+        self._covering = None
+        self._reaching = []
 
     def add_exit(self, location: int) -> None:
         """Note that other workers follow the frontier of an output."""
         self.exits.add(location)
         self._covers.clear()
+        self._covering = None
 
     def paths_to(self, target: int) -> Paths:
         """Return the minimal path summaries of each location that reaches `target`."""
@@ -71,23 +111,7 @@ class Reachability:
         """Return the paths to `target`, each as a function of times."""
         functions = self._functions.get(target)
         if functions is None:
-            functions = self._identities_to(target)
-            if functions is None:
-                functions = path_functions(self.paths_to(target))
-            self._functions[target] = functions
-        return functions
-
-    def _identities_to(self, target: int) -> PathFunctions | None:
-        """Return the paths to `target` if all edges on them are identities, as outside of loops; else None."""
-        functions: PathFunctions = {target: None}
-        stack = [target]
-        while stack:
-            for source, summary, _ in self._incoming[stack.pop()]:
-                if not summary.is_identity:
-                    return None
-                if source not in functions:
-                    functions[source] = None
-                    stack.append(source)
+            functions = self._functions[target] = path_functions(self.paths_to(target))
         return functions
 
     def crossing_paths_to(self, target: int) -> PathFunctions:
@@ -96,6 +120,80 @@ class Reachability:
         if functions is None:
             functions = self._crossing_functions[target] = path_functions(self._search_crossing(target))
         return functions
+
+    def reaching(self, target: int) -> Reaching | None:
+        """Return the locations that reach a target, if a time there is an epoch that all paths keep; else None."""
+        if self.depths[target] != 1 or not self._keeps_epochs:
+            return None
+        if not self._reaching:
+            self._reaching = self._find_reaching()
+        return self._reaching[target]
+
+    def reaches(self, source: int, target: int) -> bool:
+        """Return whether a path leads from one location to another; each reaches itself."""
+        if not self._reaching:
+            self._reaching = self._find_reaching()
+        return bool(self._reaching[target].all >> source & 1)
+
+    def _find_reaching(self) -> list[Reaching]:
+        """Add up the sets of the locations before each one; if there are loops, until nothing changes."""
+        order, found = self._in_order(), [Reaching(1 << location, 0) for location in range(len(self.depths))]
+        changed = True
+        while changed:
+            changed = False
+            for location in order:
+                reaching, crossing = before = found[location]
+                for source, _, crosses in self._incoming[location]:
+                    reaching |= found[source].all
+                    crossing |= found[source].all if crosses else found[source].crossing
+                if (reaching, crossing) != before:
+                    found[location] = Reaching(reaching, crossing)
+                    changed = True
+            changed &= not self._keeps_times  # without loops, one visit after all that is before is enough
+        return found
+
+    def _in_order(self) -> list[int]:
+        """Return all locations, each after those from which an edge leads to it, except in loops."""
+        order: list[int] = []
+        seen = [False] * len(self.depths)
+        for start in range(len(self.depths)):
+            stack = [(start, iter(self._incoming[start]))] if not seen[start] else []
+            seen[start] = True
+            while stack:
+                location, edges = stack[-1]
+                for source, _, _ in edges:
+                    if not seen[source]:
+                        seen[source] = True
+                        stack.append((source, iter(self._incoming[source])))
+                        break
+                else:
+                    order.append(location)
+                    stack.pop()
+        return order
+
+    def covering_sets(self) -> list[int] | None:
+        """Return sets of locations, as bits, that decide which pointstamps hold back others; None if times decide, too.
+
+        Without loops no path changes a time. So pointstamps hold back other workers as much as one at a location if,
+        in each of these sets with this location, one of them is. The sets are the locations that reach an exit by local
+        paths, for each exit, and all locations: peers also follow whether a worker is done. (A dataflow of many rules
+        has too many pairs of locations to compare them.)
+        """
+        if self._covering is None:
+            if not self._keeps_times or any(depth != 1 for depth in self.depths):
+                return None
+            local = self._local_sets()
+            self._covering = [(1 << len(local)) - 1, *(local[location] for location in self.exits)]
+        return self._covering
+
+    def _local_sets(self) -> list[int]:
+        """Return the locations that reach each location by local paths, as bits. There are no loops."""
+        found = [1 << location for location in range(len(self.depths))]
+        for location in self._in_order():
+            for source, _, crosses in self._incoming[location]:
+                if not crosses:
+                    found[location] |= found[source]
+        return found
 
     def covers(self, location: int, other: int) -> bool:
         """Return whether a pointstamp at `location` holds back other workers as much as one at `other`, not earlier.

@@ -22,16 +22,17 @@ The tracker then treats it like zero. That is safe because the capability of the
 
 **Which changes are sent.** Delaying changes is always safe, if they stay one atomic set. They `must_send` if
 
-    a message for a peer is among them, or a source was closed, or
-    a −1 at (l, t) is not *covered*: no pointstamp of this worker at some (l', t'), t' ≤ t, holds back others as much
+    a message for a peer is among them, or a source was closed, or they are of many epochs, or
+    a −1 at (l, t) is not *covered*: no pointstamp of this worker at some (l', t'), t' ≤ t, holds back others as much,
+    nor do several together if there are no loops
 
 A covered −1 advances no frontier that a peer waits for. In particular a worker that has received a part of the rows of
 a round sends nothing; after the round it sends one message.
 
 **Liveness.** Suppose that no worker has work and no frame is in transit. Take a minimal pointstamp that exists: it is a
 capability of some worker w. It is not due, so w counts something before it that does not exist: a peer has not sent a
-−1. That −1 is covered by a pointstamp that exists and holds back w as much, so the first one was not minimal. Hence no
-pointstamp exists, and all work is done.
+−1. That −1 is covered by a pointstamp that exists and holds back w there as much, so the first one was not minimal.
+Hence no pointstamp exists, and all work is done.
 
 Cost: a frontier is computed when it is asked for, not when counts change. A dataflow without messages costs nothing,
 even if the clock advances often.
@@ -43,10 +44,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.algebra.order import Time, less_equal
-from kpg.progress.reachability import PathFunctions, Reachability
+from kpg.progress.pointstamps import Pointstamps
+from kpg.progress.reachability import PathFunctions, Reachability, Reaching
 
+COVERED_EPOCHS = 8  # that are not sent, so that a worker with many waiting epochs does not compare all of them
 Change = tuple[int, int, Time, int]  # worker, location, time, difference of the count
-Counts = dict[int, dict[Time, int]]  # by location and time
 
 
 class Tracker:
@@ -65,16 +67,17 @@ class Tracker:
         self.owner = owner  # the id of the dataflow
         self.worker = worker
         self._changed = set() if changed is None else changed  # the trackers of this worker with changed counts
-        self.own: Counts = {}  # of this worker
-        self.others: Counts = {}  # of all other workers together
+        self.own = Pointstamps()  # of this worker
+        self.others = Pointstamps()  # of all other workers together
         self.sources: dict[int, Callable[[], Frontier]] = {}
         self.feeders: dict[int, int] = {}  # for each source, the number of workers that have not closed it
         self.version = 0  # increases when a count changes
-        self._unsent: dict[tuple[int, int, Time], int] = {}
+        self._given_up = Pointstamps()  # unsent changes of own pointstamps, negated
+        self._for_peers: dict[tuple[int, int, Time], int] = {}  # unsent changes of other pointstamps, and of sources
         self._least_epoch = 0  # as it was last computed; it never decreases
         self._cache: dict[int, tuple[int, list[Frontier], Frontier]] = {}  # location: version, sources, frontier
         self._local_cache: dict[int, tuple[int, list[Frontier], Frontier]] = {}  # the same for local frontiers
-        self._reaching: dict[int, tuple[PathFunctions, list[int]]] = {}  # location: paths to it, sources that reach it
+        self._reaching: dict[int, tuple[int, list[int]]] = {}  # location: edges of the graph, sources that reach it
 
     def add_source(
         self, location: int, frontier: Callable[[], Frontier], feeders: int = 1, opening: Iterable[Time] = ()
@@ -88,15 +91,15 @@ class Tracker:
         self._reaching.clear()
         self.feeders[location] = feeders
         for time in opening:
-            self.own.setdefault(location, {})[time] = 1
+            self.own.add(location, time, 1)
             if feeders > 1:
-                self.others.setdefault(location, {})[time] = feeders - 1
+                self.others.add(location, time, feeders - 1)
 
     def close_source(self, location: int) -> None:
         """Declare that this worker has stopped feeding a source."""
         self._close(location)
         if self.shared:
-            self._unsent[self.worker, -1 - location, ()] = -1  # in order with all counts; no location is negative
+            self._for_peers[self.worker, -1 - location, ()] = -1  # in order with all counts; no location is negative
             self._changed.add(self)
 
     def _close(self, location: int) -> None:
@@ -116,46 +119,50 @@ class Tracker:
     @property
     def has_unsent(self) -> bool:
         """Whether some changes were not sent to the peers yet."""
-        return bool(self._unsent)
+        return bool(self._given_up) or bool(self._for_peers)
 
     def update(self, location: int, time: Time, difference: int, worker: int | None = None) -> None:
         """Apply a change by this worker to the count of its own pointstamp, or that of another worker."""
-        if worker is None:
-            worker = self.worker
-        self._apply(self.own if worker == self.worker else self.others, location, time, difference)
+        own = worker is None or worker == self.worker
+        (self.own if own else self.others).add(location, time, difference)
+        self.version += 1
         if self.shared:
             self._changed.add(self)
-            key = (worker, location, time)
-            unsent = self._unsent.get(key, 0) + difference
-            if unsent:
-                self._unsent[key] = unsent
+            if own:
+                self._given_up.add(location, time, -difference)
             else:
-                del self._unsent[key]
-
-    def _apply(self, all_counts: Counts, location: int, time: Time, difference: int) -> None:
-        self.version += 1
-        counts = all_counts.get(location)
-        if counts is None:
-            all_counts[location] = {time: difference}
-        else:
-            total = counts.get(time, 0) + difference
-            if total:
-                counts[time] = total
-            else:
-                del counts[time]
-                if not counts:
-                    del all_counts[location]
+                assert worker is not None
+                key = (worker, location, time)
+                unsent = self._for_peers.get(key, 0) + difference
+                if unsent:
+                    self._for_peers[key] = unsent
+                else:
+                    del self._for_peers[key]
 
     # Between workers
 
     def must_send(self) -> bool:
         """Return whether a peer may wait for an unsent change."""
-        me = self.worker
-        for (worker, location, time), difference in self._unsent.items():
-            if worker != me or location < 0:
+        if self._for_peers:
+            return True
+        if not self._given_up:
+            return False
+        sets = self.reachability.covering_sets()
+        if sets is None:
+            return self._any_uncovered()
+        if self._given_up.epochs() > COVERED_EPOCHS:
+            return True
+        for locations in sets:
+            given_up = self._given_up.first_epoch(locations)
+            if given_up is not None and self.own.first_epoch(locations, through=given_up) is None:
                 return True
-            if difference < 0 and not self._is_covered(location, time):
-                return True
+        return False
+
+    def _any_uncovered(self) -> bool:
+        for location, counts in self._given_up.items():
+            for time, count in counts.items():
+                if count > 0 and not self._is_covered(location, time):
+                    return True
         return False
 
     def _is_covered(self, location: int, time: Time) -> bool:
@@ -169,8 +176,15 @@ class Tracker:
 
     def take_changes(self) -> list[Change]:
         """Return the unsent changes as one atomic list, and count them as sent."""
-        changes = [(*key, count) for key, count in self._unsent.items()]
-        self._unsent.clear()
+        me = self.worker
+        changes = [
+            (me, location, time, -count)
+            for location, counts in self._given_up.items()
+            for time, count in counts.items()
+        ]
+        changes += [(*key, count) for key, count in self._for_peers.items()]
+        self._given_up.clear()
+        self._for_peers.clear()
         return changes
 
     def receive(self, changes: Iterable[Change]) -> None:
@@ -180,40 +194,58 @@ class Tracker:
             if location < 0:
                 self._close(-1 - location)
             else:
-                self._apply(self.own if worker == self.worker else self.others, location, time, difference)
+                (self.own if worker == self.worker else self.others).add(location, time, difference)
+                self.version += 1
 
     # Frontiers
 
     def frontier(self, location: int) -> Frontier:
         """Return a frontier of a location that holds on all workers."""
-        paths = self.reachability.path_functions_to(location)
-        return self._cached(self._cache, location, paths, paths)
+        return self._cached(self._cache, location, local=False)
 
     def local_frontier(self, location: int) -> Frontier:
         """Return the frontier of a location on this worker."""
         if not self.shared:
             return self.frontier(location)
-        paths = self.reachability.path_functions_to(location)
-        return self._cached(self._local_cache, location, paths, self.reachability.crossing_paths_to(location))
+        return self._cached(self._local_cache, location, local=True)
 
-    def _cached(
-        self,
-        cache: dict[int, tuple[int, list[Frontier], Frontier]],
-        location: int,
-        paths: PathFunctions,
-        others_paths: PathFunctions,
-    ) -> Frontier:
+    def _cached(self, cache: dict[int, tuple[int, list[Frontier], Frontier]], location: int, local: bool) -> Frontier:
         """Return a frontier. It is computed again only if counts or sources have changed."""
         feeders, frontiers = self.feeders, self.sources
-        sources = [frontiers[source]() if feeders[source] else CLOSED for source in self._sources_of(location, paths)]
+        origins = self._sources_of(location)
+        sources = [frontiers[source]() if feeders[source] else CLOSED for source in origins]
         cached = cache.get(location)
         if cached is not None and cached[0] == self.version and cached[1] == sources:
             return cached[2]
+        reaching = self.reachability.reaching(location)
+        if reaching is None:
+            frontier = self._frontier_of_times(location, local, origins, sources)
+        else:
+            frontier = self._frontier_of_epochs(reaching, local, sources)
+        cache[location] = (self.version, sources, frontier)
+        return frontier
+
+    def _frontier_of_epochs(self, reaching: Reaching, local: bool, sources: list[Frontier]) -> Frontier:
+        """Return the frontier of a location outside of loops."""
+        first = self.own.first_epoch(reaching.all)
+        if self.others:
+            theirs = self.others.first_epoch(reaching.crossing if local else reaching.all)
+            if first is None or (theirs is not None and theirs < first):
+                first = theirs
+        for frontier in sources:
+            for time in frontier.elements:
+                if first is None or time[0] < first:
+                    first = time[0]
+        return CLOSED if first is None else Frontier.at((first,))
+
+    def _frontier_of_times(self, location: int, local: bool, origins: list[int], sources: list[Frontier]) -> Frontier:
+        """Return the frontier of a location in a loop, or at times of several coordinates."""
+        paths = self.reachability.path_functions_to(location)
         times: set[Time] = set()
         add_times(times, self.own, paths)
         if self.others:
-            add_times(times, self.others, others_paths)
-        for origin, source in zip(self._sources_of(location, paths), sources, strict=True):
+            add_times(times, self.others, self.reachability.crossing_paths_to(location) if local else paths)
+        for origin, source in zip(origins, sources, strict=True):
             functions = paths[origin]
             if functions is None:
                 times.update(source.elements)
@@ -221,20 +253,19 @@ class Tracker:
                 for time in source.elements:
                     for function in functions:
                         times.add(function(time))
-        frontier = Frontier.at(times.pop()) if len(times) == 1 else Frontier(times)
-        cache[location] = (self.version, sources, frontier)
-        return frontier
+        return Frontier.at(times.pop()) if len(times) == 1 else Frontier(times)
 
     def source_frontiers(self) -> list[Frontier]:
         """Return the current frontier of each source."""
         feeders = self.feeders
         return [frontier() if feeders[location] else CLOSED for location, frontier in self.sources.items()]
 
-    def _sources_of(self, location: int, paths: PathFunctions) -> list[int]:
+    def _sources_of(self, location: int) -> list[int]:
         """Return the sources that reach a location: no other affects its frontier."""
-        cached = self._reaching.get(location)
-        if cached is None or cached[0] is not paths:
-            cached = self._reaching[location] = (paths, [source for source in self.sources if source in paths])
+        cached, reachability = self._reaching.get(location), self.reachability
+        if cached is None or cached[0] != reachability.edges:
+            found = [source for source in self.sources if reachability.reaches(source, location)]
+            cached = self._reaching[location] = (reachability.edges, found)
         return cached[1]
 
     def all_counts(self) -> Iterator[dict[Time, int]]:
@@ -281,7 +312,7 @@ class Tracker:
         return not self.frontier(location).beyond(time)
 
 
-def add_times(times: set[Time], all_counts: Counts, paths: PathFunctions) -> None:
+def add_times(times: set[Time], all_counts: Pointstamps, paths: PathFunctions) -> None:
     """Add the times to which the positive counts of some pointstamps lead on paths."""
     for origin, counts in all_counts.items():
         if origin in paths:

@@ -4,8 +4,8 @@
 
 Decoding refuses every text that is not exactly a message: text that is not JSON, members that are given twice, bare NaN
 and infinities, half a character, nesting too deep, and everything that `kpg.protocol.strict_decoder` refuses. It raises
-ProtocolError only. Encoding leaves out members that have their default. Encoders and decoders are made once for
-each class; a small message costs a few microseconds each way.
+ProtocolError only. Other threads run while a long text is decoded. Encoding leaves out members that have their
+default. Encoders and decoders are made once for each class; a small message costs a few microseconds each way.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from typing import Any, Final, TypeVar, cast
 
 from kpg.errors import ProtocolError
 from kpg.protocol.definitions import MessageKinds
+from kpg.protocol.json_pieces import PIECE_CHARACTERS, Scan, read_in_pieces
 from kpg.protocol.strict_decoder import ANY_JSON, MISSING, ROWS, VALUE, members, nearest, object_decoder, shown
 from kpg.protocol.value_codec import EXACT, encode_value, refused
 
 HALF_CHARACTER: Final = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of a surrogate, which must come in a pair
 MAX_DIGITS: Final = 400  # of a number: more would only cost time, since no column holds it
-LONG_NUMBER: Final = re.compile(rf"[0-9]{{{MAX_DIGITS}}}")
+LONG_NUMBER: Final = re.compile(rf"(?<![0-9])[0-9]{{{MAX_DIGITS}}}")  # linear: only the first digit begins a search
 UNCHANGED: Final = frozenset({str, bool, type(None)})  # types of values that are the same in JSON
 
 Kind = TypeVar("Kind")
@@ -150,9 +151,12 @@ def read(text: str, python_only: bool = False) -> Any:
     From another process of the same db (`python_only`) bare NaN and infinities are accepted.
     """
     try:
-        value = parser_for(text, python_only)(text)
-        if "\\u" in text and HALF_CHARACTER.search(text):
-            json.dumps(value, ensure_ascii=False).encode()
+        parser = parser_for(text, python_only)
+        if len(text) > PIECE_CHARACTERS:
+            scanner: Scan = parser.scan_once  # type: ignore[attr-defined]
+            return read_in_pieces(text, functools.partial(scan_strictly, scanner), refuse_repeated)
+        value = parser.decode(text)
+        check_characters(value, text, 0, len(text))
         return value
     except json.JSONDecodeError as error:
         position = f"line {error.lineno} column {error.colno}"
@@ -164,11 +168,32 @@ def read(text: str, python_only: bool = False) -> Any:
         raise refused("$", "lists and objects are nested too deep") from None
 
 
-def parser_for(text: str, python_only: bool) -> Callable[[str], Any]:
+def scan_strictly(scan: Scan, text: str, position: int) -> tuple[Any, int]:
+    """Return the value at a position and its end; refuse half a character."""
+    value, end = scan(text, position)
+    check_characters(value, text, position, end)
+    return value, end
+
+
+def check_characters(value: Any, text: str, start: int, end: int) -> None:
+    """Raise UnicodeEncodeError if a value, whose text is given, holds half a character."""
+    if text.find("\\u", start, end) >= 0 and HALF_CHARACTER.search(text, start, end):
+        (value if type(value) is str else json.dumps(value, ensure_ascii=False)).encode()
+
+
+def parser_for(text: str, python_only: bool) -> json.JSONDecoder:
     """Choose a parser: counting the digits of each number takes a call for each, so most texts avoid it."""
     if python_only:
-        return PARSE_PYTHON
-    return PARSE if len(text) < MAX_DIGITS or not LONG_NUMBER.search(text) else PARSE_LONG_NUMBERS
+        return PARSER_OF_PYTHON
+    return PARSER_OF_LONG_NUMBERS if has_long_number(text) else PARSER
+
+
+def has_long_number(text: str) -> bool:
+    """Return whether a text has more digits in a row than a number may have; other threads run in between."""
+    return any(
+        LONG_NUMBER.search(text, start, start + PIECE_CHARACTERS + MAX_DIGITS)
+        for start in range(0, len(text) - MAX_DIGITS + 1, PIECE_CHARACTERS)
+    )
 
 
 def refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -194,8 +219,8 @@ def short_number(digits: str) -> int:
 
 
 # Parsers are made once: json.loads would make one for each call.
-PARSE: Final = json.JSONDecoder(object_pairs_hook=refuse_repeated, parse_constant=refuse_constant).decode
-PARSE_PYTHON: Final = json.JSONDecoder(object_pairs_hook=refuse_repeated).decode
-PARSE_LONG_NUMBERS: Final = json.JSONDecoder(
+PARSER: Final = json.JSONDecoder(object_pairs_hook=refuse_repeated, parse_constant=refuse_constant)
+PARSER_OF_PYTHON: Final = json.JSONDecoder(object_pairs_hook=refuse_repeated)
+PARSER_OF_LONG_NUMBERS: Final = json.JSONDecoder(
     object_pairs_hook=refuse_repeated, parse_constant=refuse_constant, parse_int=short_number
-).decode
+)

@@ -168,6 +168,13 @@ class UninterestRequest(Request):
     interest: Count
 
 
+@message("cancel", REQUESTS)
+class CancelCallRequest(Request):
+    """Stop another request of this session, which gets `error`; does nothing if that has its reply already."""
+
+    request: Count
+
+
 @message("take", REQUESTS)
 class TakeRequest(Request):
     """Send all unsent changes of an interest now, without regard to credit: `changes` (perhaps empty), then `done`."""

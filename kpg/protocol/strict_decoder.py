@@ -307,7 +307,7 @@ def is_deeper(json_value: Any, depth: int) -> bool:
 
 
 def decode_rows(json_value: Any, path: str) -> tuple[tuple[Any, ...], ...]:
-    """Decode rows, each a list of values."""
+    """Decode rows, each a list of values. The list is used up: to free all rows at once would hold up other threads."""
     require(json_value, list, path, "a list of rows")
     rows = []
     for position, row in enumerate(json_value):
@@ -318,6 +318,7 @@ def decode_rows(json_value: Any, path: str) -> tuple[tuple[Any, ...], ...]:
             else decode_value(value, f"{path}[{position}][{column}]")
             for column, value in enumerate(row)
         ]))  # fmt: skip
+        json_value[position] = None
     return tuple(rows)
 
 

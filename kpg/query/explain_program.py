@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpg.plan.least_value_loops import NotLeastValuesError, recognise
+from kpg.plan.least_value_loops import LeastValueLoop, NotLeastValuesError, recognise, strategy_of
 from kpg.plan.nodes import LeaveNode
 from kpg.query.binary_joins import AntiJoinStep, JoinStep, is_set
 from kpg.query.delta_pipelines import ExtendStep
@@ -76,10 +76,17 @@ def loop_strategy(program: Program, stratum: Stratum, obstacle: str) -> str:
         node = LoweredProgram(db, program).collections[aggregated[0]].node
     try:
         assert isinstance(node, LeaveNode)
-        recognise(node)
+        loop = recognise(node)
     except NotLeastValuesError as reason:
         return f"a loop: {obstacle.removesuffix(', or counts rows')}, and {reason}"
-    return "one operator: keeps the least value of each key; a loop on several workers"
+    return f"{strategy_of(loop, is_alone=True)}; {on_several_workers(loop)}"
+
+
+def on_several_workers(loop: LeastValueLoop) -> str:
+    """Say how several workers would evaluate a loop of least values."""
+    if loop.divided_by is None:
+        return "a loop on several workers, since no column of its key stays the same in all joins"
+    return f"each of several workers has the rows of its values of {loop.name_outside(loop.divided_by)}"
 
 
 def readers_in_operator(program: Program, stratum: Stratum) -> str:

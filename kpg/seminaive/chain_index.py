@@ -18,6 +18,7 @@ from kpg.columns.memory_budget import reserve
 from kpg.columns.pause_points import at_most_per_pause
 from kpg.columns.updates import Ints
 from kpg.kernels.code_chains import count_links, expand_chains, link_codes
+from kpg.seminaive.array_addresses import Addressed, address
 from kpg.seminaive.code_layout import CodeLayout, RowLayout
 from kpg.seminaive.partial_solutions import MAX_SLICE_ROWS
 
@@ -76,6 +77,11 @@ class ChainIndex:
     def trim(self) -> None:
         """Give back the room for further rows."""
         self.codes, self.following = self.codes[: self._used].copy(), self.following[: self._used].copy()
+
+    def addressed(self) -> list[Addressed]:
+        """Return the chains as `kpg.kernels.walk_rule` reads them."""
+        row = address(self.codes), address(self.following), address(self.heads), len(self.heads), 0
+        return [(row, [self.codes, self.following, self.heads])]
 
     def begin_round(self, earlier: int | None = None) -> None:
         """Note that the rows after the first `earlier` ones, by default those added from now on, are of a new round."""

@@ -20,6 +20,7 @@ import numpy as np
 from kpg.columns.updates import Ints
 from kpg.columns.word_order import sort_words
 from kpg.kernels.code_sets import read_ranges, write_starts
+from kpg.seminaive.array_addresses import Addressed, address
 from kpg.seminaive.code_layout import CodeLayout, RowLayout
 
 FEW_CHANGED_ROWS = 64  # up to this many changed rows, the table of starts is adjusted row by row, else rebuilt
@@ -62,6 +63,18 @@ class CodeRun:
             return low, high
         starts = np.searchsorted(self.codes, keys << self._value_bits)
         return starts, np.searchsorted(self.codes, (keys + 1) << self._value_bits)
+
+    def addressed(self) -> Addressed:
+        """Return the run as `kpg.kernels.walk_rule` reads it."""
+        starts = self._starts
+        row = (
+            address(self.codes),
+            len(self.codes),
+            0 if starts is None else address(starts),
+            address(self._removed),
+            len(self._removed),
+        )
+        return row, [self.codes, self._removed, *([] if starts is None else [starts])]
 
     def remaining(self, rows: Ints) -> Ints | None:
         """Return the positions in `rows` of the rows that were not removed; None if the run has no removed rows."""
@@ -175,6 +188,10 @@ class CodeIndex:
         if isinstance(self.layout, CodeLayout):
             return self._source.rearrange(codes, [(c, self.layout.shift(at)) for at, c in enumerate(self.columns)])
         return self.layout.encode([self._source.ids(codes, column) for column in self.columns], len(codes))
+
+    def addressed(self) -> list[Addressed]:
+        """Return all runs as `kpg.kernels.walk_rule` reads them."""
+        return [run.addressed() for run in self.runs]
 
     def find(self, keys: Ints) -> Iterator[tuple[CodeRun, Ints, Ints]]:
         """Yield each run with the start and end of every key's rows in it."""

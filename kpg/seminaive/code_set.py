@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kpg.columns.memory_budget import reserve
-from kpg.columns.pause_points import at_most_per_pause, pause
+from kpg.columns.pause_points import ROWS_PER_ASIDE, aside, at_most_per_pause, pause
 from kpg.columns.updates import Ints
 from kpg.columns.word_order import sort_words
 from kpg.kernels.code_chains import insert_chain_sums
@@ -30,6 +30,8 @@ from kpg.kernels.code_sets import (
     table_members,
     write_levels,
 )
+from kpg.kernels.level_records import BITMAP, HASHED, HASHED_LEVELS, LEVELS_BY_CODE
+from kpg.seminaive.array_addresses import Addressed, address
 
 if TYPE_CHECKING:
     from kpg.seminaive.chain_index import ChainIndex
@@ -128,6 +130,11 @@ class CodeSet:
             if n:
                 yield out[:n].copy() if n * 2 < capacity else out[:n]
 
+    def addressed(self) -> Addressed:
+        """Return the set as a table of levels that are all 0 (`kpg.kernels.level_records`)."""
+        self._reserve(0)
+        return (BITMAP if self._is_bitmap else HASHED, address(self._table), self._mask, 0), [self._table]
+
     def runs(self) -> Iterator[Ints]:
         """Yield all codes in ascending order, in parts."""
         if not self._is_bitmap:
@@ -165,6 +172,15 @@ class CodeSet:
         insert_slots(before, self._table, self._mask)
 
 
+def empty_slots(count: int) -> Ints:
+    """Return an array of -1, made in parts: the system takes longer to find memory for it than to fill it."""
+    slots = np.empty(count, np.int64)
+    for begin in range(0, count, ROWS_PER_ASIDE):
+        part = slots[begin : begin + ROWS_PER_ASIDE]
+        aside(len(part), np.copyto, part, -1)
+    return slots
+
+
 class CodeLevels:
     """A map from row codes to levels; -1 for codes without one. An array where codes are short, else a hash table."""
 
@@ -175,20 +191,30 @@ class CodeLevels:
         self._levels: Ints = np.full(1 << width if self._is_array else MIN_HASH_SLOTS, -1, np.int64)
 
     @classmethod
-    def of_rounds(cls, width: int, codes: CodeSet, rounds: list[Ints]) -> CodeLevels:
-        """Return a map in which the codes of round i have level i.
+    def of_rounds(cls, width: int, codes: CodeSet, rounds: list[tuple[Ints, Ints]]) -> CodeLevels:
+        """Return a map from the codes of some rounds to their levels: one for the codes of a round, or one for each.
 
         `codes` holds the codes of all rounds. The caller must not use it afterwards: the map may take over its table.
         """
+        levels = cls._with_room_for(width, codes)
+        for round_codes, of_codes in rounds:
+            for begin in range(0, len(round_codes), ROWS_PER_ASIDE):  # between two parts it may be ended
+                part = slice(begin, begin + ROWS_PER_ASIDE)
+                part_levels = of_codes if len(of_codes) == 1 else of_codes[part]
+                aside(len(round_codes[part]), levels._write, round_codes[part], part_levels)
+        return levels
+
+    @classmethod
+    def _with_room_for(cls, width: int, codes: CodeSet) -> CodeLevels:
+        """Return a map without levels that has a slot for each code."""
         levels = cls(width)
-        if levels._is_array or codes._is_bitmap:
-            for level, round_codes in enumerate(rounds):
-                levels.put(round_codes, level)
-            return levels
-        levels._table, levels._used_slots = codes._table, codes.count
-        levels._levels = np.full(len(levels._table), -1, np.int64)
-        for level, round_codes in enumerate(rounds):
-            write_levels(round_codes, np.array([level]), levels._table, len(levels._table) - 1, levels._levels)
+        if codes._is_bitmap and not levels._is_array:
+            slots = slots_for(len(codes))
+            reserve(16 * slots)
+            levels._table, levels._levels = empty_slots(slots), empty_slots(slots)
+        elif not levels._is_array:
+            levels._table, levels._used_slots = codes._table, codes.count
+            levels._levels = empty_slots(len(levels._table))
         return levels
 
     @property
@@ -209,6 +235,12 @@ class CodeLevels:
         read_levels(codes, self._table, len(self._table) - 1, self._levels, out)
         return out
 
+    def addressed(self) -> Addressed:
+        """Return the map as a table of levels (`kpg.kernels.level_records`)."""
+        kind = LEVELS_BY_CODE if self._is_array else HASHED_LEVELS
+        row = kind, address(self._table), len(self._table) - 1, address(self._levels)
+        return row, [self._table, self._levels]
+
     def put(self, codes: Ints, level: int) -> None:
         """Set the level of codes."""
         if self._is_array:
@@ -218,11 +250,16 @@ class CodeLevels:
         self._used_slots += write_levels(codes, np.array([level]), self._table, len(self._table) - 1, self._levels)
 
     def put_each(self, codes: Ints, levels: Ints) -> None:
-        """Set the level of each code to its own."""
+        """Set the level of each code to its own; one level is that of all."""
+        if not self._is_array and len(codes):
+            self._reserve(len(codes))
+        self._write(codes, levels)
+
+    def _write(self, codes: Ints, levels: Ints) -> None:
+        """Set the level of each code; a hash table has room for all of them."""
         if self._is_array:
             self._levels[codes] = levels
         elif len(codes):
-            self._reserve(len(codes))
             self._used_slots += write_levels(codes, levels, self._table, len(self._table) - 1, self._levels)
 
     def items(self) -> tuple[Ints, Ints]:

@@ -20,6 +20,8 @@ import numpy.typing as npt
 from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints
 from kpg.errors import Overflow, TooManyRounds
+from kpg.kernels import neighbour_lists as lists
+from kpg.seminaive.graph_lists import GraphLists
 
 if TYPE_CHECKING:
     from kpg.seminaive.least_values import LeastValueSpec
@@ -52,6 +54,27 @@ class CountedValues(NamedTuple):
     nodes: Ints
     values: Ints
     counts: Ints
+
+
+def counted_entries(graph: GraphLists, kind: int) -> CountedEdges:
+    """Return all entries of a kind, START or IN, with their counts, and the negative ones."""
+    entries = graph.starts if kind == lists.START else graph.incoming
+    owners, slots = graph.entries(entries)
+    if kind == lists.START:
+        weights = graph.start_values[slots]
+    else:
+        weights = entries.weights[slots] if graph.weighted else np.full(len(slots), graph.step)
+    counts = np.ones(len(slots), np.int64) if kind == lists.START and graph.own_starts else entries.counts[slots]
+    sources = np.zeros(len(slots), np.int64) if kind == lists.START else entries.nodes[slots].astype(np.int64)
+    columns = np.stack([sources, owners, weights, counts])
+    missing = [(*name[1:], count) for name, count in graph.unpaid.items() if name[0] == kind]
+    if missing:
+        columns = np.concatenate([columns, np.array(missing, np.int64).T], axis=1)
+        if kind == lists.IN and not graph.weighted:
+            columns[2] = graph.step
+    if kind == lists.IN and graph.both_ways:  # an edge from a node to itself counts in both directions
+        columns[3, columns[0] == columns[1]] *= 2
+    return CountedEdges(*columns)
 
 
 def counted_rounds(

@@ -43,8 +43,8 @@ class DeferredComponents(LeastValues):
         return super().row_count() if self._load is None else self._load_nodes
 
     def used_nodes(self) -> Ints:
-        """Return all nodes that have edges."""
-        return super().used_nodes() if self._load is None else np.unique(self._load.data)
+        """Return all nodes that have edges, int64[1, n]."""
+        return super().used_nodes() if self._load is None else np.unique(self._load.data)[None]
 
     def change(self, starts: GraphChange, edges: GraphChange) -> ValueChange:
         """Apply changes of edges; return the changes of components."""

@@ -40,7 +40,7 @@ def division_of(system: RuleSystem) -> Division | None:
         return None
     linear = linearised(system)
     inputs = (*range(len(system.arities)), *linear.copies)
-    read = replace(linear, copies=())  # what was a copy of a relation's given rows is a relation of its own
+    read = replace(linear, copies=(), ends=())  # what was a copy of a relation's given rows is a relation of its own
     for each, sources in ((system, inputs[: len(system.arities)]), (read, inputs)):
         carried = next(carried_columns(each), None)
         if carried is not None:

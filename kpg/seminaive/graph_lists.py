@@ -299,6 +299,11 @@ class GraphLists:
         ends = np.cumsum(size)
         return owners, np.arange(len(owners)) + np.repeat(self.lists[: self.node_count, of.kind] - ends + size, size)
 
+    def linked_nodes(self) -> Ints:
+        """Return the numbers of the nodes that have edges."""
+        sizes = self.lists[: self.node_count, [lists.IN + lists.SIZE, lists.OUT + lists.SIZE]]
+        return np.flatnonzero(sizes.any(axis=1))
+
     def rows(self) -> tuple[GraphChange, GraphChange]:
         """Return all starts and edges, as a load takes them."""
         owners, slots = self.entries(self.starts)

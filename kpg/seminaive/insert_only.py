@@ -6,13 +6,14 @@
 Each round joins the rows that the round before derived with all rows, and keeps the new results. The fixed point keeps
 no state for retractions, so a derived row costs one bit or a few bytes in a set. It builds an index of a derived
 relation only if a rule needs one: if two atoms of a body are derived, or if a relation that rules read changes after
-the first load.
+the first load. After some rounds of few rows, a kernel runs the next ones (`kpg.seminaive.small_levels`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -20,9 +21,14 @@ from kpg.columns.pause_points import pause
 from kpg.columns.updates import Ints
 from kpg.errors import InsertOnly, TooManyRounds
 from kpg.kernels.code_sets import expand_ranges
+from kpg.kernels.level_records import CODE, NOW, RELATION
+from kpg.kernels.run_levels import BEGIN
+from kpg.seminaive import small_levels
+from kpg.seminaive.array_addresses import Addressed
 from kpg.seminaive.chain_index import ChainIndex
 from kpg.seminaive.code_index import CodeIndex
 from kpg.seminaive.code_layout import CodeLayout
+from kpg.seminaive.level_table import IndexName, rounds_table
 from kpg.seminaive.partial_solutions import (
     MAX_SLICE_ROWS,
     ROW,
@@ -41,7 +47,11 @@ from kpg.seminaive.recursion_rules import (
     evaluation_orders,
     variables,
 )
+from kpg.seminaive.small_levels import SmallLevels, can_run, starts_of
 from kpg.seminaive.stored_relations import NewRows, StoredRelations
+
+MAX_SMALL_ROUND_ROWS = 512  # of a round that the kernel for small rounds may run
+MIN_SMALL_ROUNDS = 4  # in a row, before it runs the next one
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -55,6 +65,7 @@ class InsertOnlyFixpoint(StoredRelations):
     _orders: list[list[EvaluationOrder]] = field(init=False)
     _followed: list[int] = field(init=False)  # the derived relations that rules read
     _negated: set[int] = field(init=False)
+    _rounds_run: SmallLevels | None = None
     _probes: dict[tuple[RecursionAtom, tuple[str, ...], frozenset[str]], AtomProbe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -79,7 +90,7 @@ class InsertOnlyFixpoint(StoredRelations):
         `is_read` says of which derived relations the caller needs the new rows.
         """
         first = not any(map(len, self._derived))
-        rows = self.with_copies(rows)
+        rows = rows + self.copied(rows)
         self._check_negated(rows)
         self._assign_ids([[] if block is None else [block] for block in rows])
         codes = [None if block is None else self._encode(relation, block) for relation, block in enumerate(rows)]
@@ -118,8 +129,15 @@ class InsertOnlyFixpoint(StoredRelations):
 
     def _rounds(self, fresh: list[list[Ints]]) -> Iterator[list[Ints]]:
         """Run rounds until no rule can follow; yield the new codes of each derived relation after each round."""
-        rounds = 0
+        rounds, level, small_rounds = 0, 0, 0
         while any(len(part) for parts in fresh for part in parts):
+            small_rounds = small_rounds + 1 if self._is_small(fresh) else 0
+            small = self._small_rounds() if small_rounds > MIN_SMALL_ROUNDS and can_run() else None
+            if small is not None:
+                current, fresh = self._run_small_rounds(small, fresh, level, rounds)
+                rounds, level = small.rounds, max(level, small.level)
+                yield current
+                continue
             rounds += any(len(part) for relation in self._followed for part in fresh[relation])
             self.check_rounds(rounds)
             pause()
@@ -129,19 +147,82 @@ class InsertOnlyFixpoint(StoredRelations):
                 if isinstance(index, ChainIndex):
                     index.begin_round()
             for relation, derived in enumerate(current):
-                self._add(relation, derived)
+                self._add_derived(relation, derived, level)
+            level += 1
             for relation, derived in enumerate(current):
                 self._derive_from(relation, derived, fresh)
             yield current
 
+    def _add_derived(self, relation: int, codes: Ints, levels: Ints | int) -> None:
+        """Add the new rows of one round, or those of several levels."""
+        self._add(relation, codes)
+
+    def _is_small(self, fresh: list[list[Ints]]) -> bool:
+        """Return whether the kernel may run a round with these rows."""
+        return sum(map(len, chain(*fresh))) <= min(MAX_SMALL_ROUND_ROWS, small_levels.MAX_LEVEL_ROWS)
+
+    def _small_rounds(self) -> SmallLevels | None:
+        """Return an empty run of the kernel for small rounds; None if it cannot run these rules."""
+        if not all(isinstance(layout, CodeLayout) for layout in self.layouts):
+            return None
+        if self._rounds_run is None or self._rounds_run.table.layouts is not self.layouts:
+            self._rounds_run = SmallLevels(rounds_table(self, self._orders))
+        return self._rounds_run
+
+    def _run_small_rounds(
+        self, small: SmallLevels, fresh: list[list[Ints]], level: int, rounds: int
+    ) -> tuple[list[Ints], list[list[Ints]]]:
+        """Run small rounds by the kernel; return the rows whose rules it has applied, and the other new rows."""
+        small.begin(self, True, rounds)
+        starts = [starts_of(BEGIN, relation, codes, level) for relation, parts in enumerate(fresh) for codes in parts]
+        try:
+            done = small.process(np.concatenate(starts), True)
+            records, queued = small.rows(), None if done else small.queue()
+        finally:
+            small.end()
+        self.work += small.visited
+        records = records[records[:, NOW] >= 0]
+        current, fresh = [], [[] for _ in fresh]
+        for relation, codes_of in enumerate(self._derived):
+            rows = records[records[:, RELATION] == relation]
+            current.append(np.ascontiguousarray(rows[:, CODE]))
+            codes_of.insert(current[-1])
+            self._add_derived(relation, current[-1], np.ascontiguousarray(rows[:, NOW]))
+            if queued is not None:
+                fresh[relation] = [queued.codes[queued.relations == relation]]
+                codes_of.insert(fresh[relation][0])
+        return current, fresh
+
+    @property
+    def allowed_rounds(self) -> int:
+        """The number of rounds that a derivation may take."""
+        return self.system.max_rounds
+
     def check_rounds(self, rounds: int) -> None:
         """Raise if more rounds were needed than allowed."""
-        if rounds > self.system.max_rounds:
+        if rounds > self.allowed_rounds:
             raise TooManyRounds(
                 f"{self.system.name} did not reach a fixed point within {self.system.max_rounds} rounds",
                 hint="Check that the recursion ends, or allow more: max_rounds= in a program, "
                 'limits={"rounds": N} in a request, kpg serve --max-rounds N.',
             )
+
+    # Small levels
+
+    def level_tables(self, derives: bool) -> list[Addressed]:
+        """Return the tables of levels of all derived relations, for `kpg.kernels.run_levels`."""
+        return [codes.addressed() for codes in self._derived]
+
+    def allowed_tries(self, relation: int, unbound: int) -> int:
+        """Return how many rows of a derived relation may be tried for want of an index."""
+        return 0
+
+    def note_tries(self, relation: int, tries: int) -> None:
+        """Note how many rows were tried for want of an index."""
+
+    def build_index(self, name: IndexName) -> None:
+        """Build an index that a rule needs."""
+        self._index(*name)
 
     # Rules
 

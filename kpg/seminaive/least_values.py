@@ -27,7 +27,7 @@ from kpg.columns.updates import Ints
 from kpg.errors import TooManyRounds
 from kpg.kernels import least_keys as kernels
 from kpg.kernels import neighbour_lists as lists
-from kpg.seminaive.counted_rounds import CountedEdges, RoundRules, counted_rounds
+from kpg.seminaive.counted_rounds import RoundRules, counted_entries, counted_rounds
 from kpg.seminaive.graph_lists import GraphChange, GraphLists, resized
 
 MAX_VISITS = 1 << 22  # entries that an update visits before it looks at its limits: some ten milliseconds
@@ -51,6 +51,17 @@ class LeastValueSpec:
     rounds: RoundRules = RoundRules()  # of the loop, for negative counts
     own_starts: bool = False  # the start value of a node with an edge is the node itself; edges then lead both ways
     deferred: bool = False  # the lists of a first load of components are built when it changes
+    group_lanes: int = 0  # of the part of a key that stays the same along all edges (`kpg.seminaive.pair_values`)
+    node_lanes: int = 1  # of the part of a key that edges lead from and to
+
+
+def too_many_rounds(spec: LeastValueSpec) -> TooManyRounds:
+    """Return the error of an update that found too many rounds."""
+    return TooManyRounds(
+        f"{spec.name} did not reach a fixed point within {spec.max_rounds} rounds",
+        hint="Check that no cycle of edges has a negative sum of weights, or allow more: max_rounds= in a "
+        'program, limits={"rounds": N} in a request, kpg serve --max-rounds N.',
+    )
 
 
 class ValueChange(NamedTuple):
@@ -90,10 +101,13 @@ class LeastValues:
         return self._rows(np.flatnonzero(self._hops() >= 0))
 
     def used_nodes(self) -> Ints:
-        """Return all nodes that have edges or start values."""
+        """Return all nodes that have edges or start values, int64[1, n]."""
         sizes = self.graph.lists[: self.graph.node_count, [kind + lists.SIZE for kind in KINDS]]
-        used: Ints = self.graph.values[: self.graph.node_count][sizes.any(axis=1)]
-        return used
+        return self.graph.values[None, : self.graph.node_count][:, sizes.any(axis=1)]
+
+    def used_groups(self) -> Ints:
+        """Return the rows of all groups: there are none."""
+        return np.empty((0, 0), np.int64)
 
     def change(self, starts: GraphChange, edges: GraphChange) -> ValueChange:
         """Apply changes of starts and edges; return the changes of values."""
@@ -154,11 +168,7 @@ class LeastValues:
     def _check(self, result: int) -> None:
         """Pause after a part of an update, or raise if it found too many rounds."""
         if result == kernels.TOO_MANY_ROUNDS:
-            raise TooManyRounds(
-                f"{self.spec.name} did not reach a fixed point within {self.spec.max_rounds} rounds",
-                hint="Check that no cycle of edges has a negative sum of weights, or allow more rounds with "
-                "kpg.open(max_rounds=...).",
-            )
+            raise too_many_rounds(self.spec)
         if result == kernels.PAUSED:
             pause()
 
@@ -258,32 +268,10 @@ class LeastValues:
         graph = self.graph
         keys = graph.keys[: graph.node_count]
         reached, values = counted_rounds(
-            self._counted(lists.START), self._counted(lists.IN), graph.node_count, self.spec
+            counted_entries(graph, lists.START), counted_entries(graph, lists.IN), graph.node_count, self.spec
         )
         keys[:, lists.HOPS] = np.where(reached, 0, -1)
         keys[:, lists.VALUE] = values
-
-    def _counted(self, kind: int) -> CountedEdges:
-        """Return all entries of a kind with their counts, and the negative ones."""
-        entries = self.graph.starts if kind == lists.START else self.graph.incoming
-        owners, slots = self.graph.entries(entries)
-        if kind == lists.START:
-            weights = self.graph.start_values[slots]
-        else:
-            weights = entries.weights[slots] if self.spec.weighted else np.full(len(slots), self.spec.step)
-        counts = (
-            np.ones(len(slots), np.int64) if kind == lists.START and self.spec.own_starts else entries.counts[slots]
-        )
-        sources = np.zeros(len(slots), np.int64) if kind == lists.START else entries.nodes[slots].astype(np.int64)
-        columns = np.stack([sources, owners, weights, counts])
-        missing = [(*name[1:], count) for name, count in self.graph.unpaid.items() if name[0] == kind]
-        if missing:
-            columns = np.concatenate([columns, np.array(missing, np.int64).T], axis=1)
-            if kind == lists.IN and not self.spec.weighted:
-                columns[2] = self.spec.step
-        if kind == lists.IN and self.spec.both_ways:  # an edge from a node to itself counts in both directions
-            columns[3, columns[0] == columns[1]] *= 2
-        return CountedEdges(*columns)
 
     # Values that left 64 bits
 

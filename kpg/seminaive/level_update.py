@@ -6,20 +6,27 @@ support. The update evaluates the rules backward from the suspect. If no rows be
 loses its level, and the rows that follow from it become suspects. If rows support it at a higher level, it becomes a
 *candidate* for that level. When the update reaches a level, all rows of lower levels have their final levels, so a row
 never supports itself. If a change affects too many rows, all rows are derived from scratch instead.
+
+Levels with few rows run in a kernel, row by row, by the same definitions (`kpg.seminaive.small_levels`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kpg.columns.updates import Ints
+from kpg.kernels.level_records import BEFORE, CODE, NOW, RELATION
+from kpg.kernels.run_levels import DOUBT, GAIN, LOSE, PROPOSE
+from kpg.seminaive import small_levels
 from kpg.seminaive.code_set import CodeLevels
 from kpg.seminaive.partial_solutions import LEVEL, ROW, PartialSolutions
 from kpg.seminaive.row_codes import sorted_distinct
 from kpg.seminaive.rule_paths import RulePath
+from kpg.seminaive.small_levels import NO_STARTS, can_run, starts_of
 from kpg.seminaive.stored_relations import NewRows
 
 if TYPE_CHECKING:
@@ -34,6 +41,8 @@ MIN_UPDATE_WORK = 200_000  # matches of joins that an update may always make
 MATCH_COST = 8  # a match of an update takes about as long as this many matches of a derivation from scratch
 MIN_HASHED_CODES = 1 << 14  # fewer changed rows are sorted with their levels
 MAX_INDEX_BLOAT = 2  # an index of derived rows is dropped when it holds more than this multiple of the rows
+MAX_ROWS_PER_LEVEL = 256  # on average in the last changes: with more, NumPy calls are as fast as the kernel
+MAX_SMALL_CHANGE = 1 << 10  # changed rows of an update that begins with small levels
 
 
 class UpdateTooLarge(Exception):
@@ -52,17 +61,38 @@ class LevelUpdate:
         self.touched: list[list[tuple[Ints, Ints]]] = [[] for _ in range(self.derived)]  # codes, old levels
         self.budget_rows = max(MIN_UPDATE_BUDGET_ROWS, fixpoint.count // 2)
         self.work_limit = fixpoint.work + max(MIN_UPDATE_WORK, fixpoint.derive_work // MATCH_COST)
+        self.levels_seen = self.rows_seen = 0
+        self.work_before = 0  # before the kernel began to run small levels
+        self.small = fixpoint.small_levels() if can_run() else None
 
     def run(self) -> list[tuple[NewRows, NewRows]]:
         """Apply the change; return the added and the removed rows of each derived relation."""
         try:
-            self._suspect_dependents()
+            return self._run()
+        finally:
+            if self.levels_seen:
+                rows_per_level = self.rows_seen / self.levels_seen
+                self.fixpoint.rows_per_level += (rows_per_level - self.fixpoint.rows_per_level) / 2
+            if self.small is not None:
+                self.small.end()
+
+    def _run(self) -> list[tuple[NewRows, NewRows]]:
+        is_small = self._begins_small()
+        try:
+            if is_small:
+                self._begin_small()
+                self._run_small(self._starts(self.removed, self.added, DOUBT, LOSE), False)
+            else:
+                self._suspect_dependents()
         except UpdateTooLarge:
             self._apply()
             return self._derive_from_scratch()
         self._apply()
         try:
-            self._propose_dependents()
+            if is_small:
+                self._run_small(self._starts(self.added, self.removed, PROPOSE, GAIN), True)
+            else:
+                self._propose_dependents()
             self._process_levels()
         except UpdateTooLarge:
             return self._derive_from_scratch()
@@ -70,7 +100,15 @@ class LevelUpdate:
 
     def _process_levels(self) -> None:
         while self.suspects or self.candidates:
+            if self.small is not None and self._queued() <= self._return_rows():
+                self._begin_small()
+                self._run_small(self._queue_as_starts(), True)
+                continue
             level = min((*self.suspects, *self.candidates))
+            self.levels_seen += 1
+            self.rows_seen += sum(
+                len(codes) for queue in (self.suspects, self.candidates) for _, codes in queue.get(level, [])
+            )
             self.fixpoint.check_rounds(level)
             self._check_suspects(level, by_relation(self.suspects.pop(level, [])))
             self._check_candidates(level, by_relation(self.candidates.pop(level, [])))
@@ -83,6 +121,90 @@ class LevelUpdate:
             if self.fixpoint.work > self.work_limit:
                 raise UpdateTooLarge
             yield solutions
+
+    # Small levels
+
+    def _begins_small(self) -> bool:
+        """Return whether the kernel is likely to be faster: few rows change, and the last changes had small levels."""
+        return (
+            self.small is not None
+            and sum(map(len, (*self.added, *self.removed))) <= MAX_SMALL_CHANGE
+            and self.fixpoint.rows_per_level <= MAX_ROWS_PER_LEVEL
+        )
+
+    def _begin_small(self) -> None:
+        """Begin to run small levels by the kernel."""
+        assert self.small is not None
+        self.small.begin(self.fixpoint)
+        self.work_before = self.fixpoint.work
+
+    def _run_small(self, starts: Ints, levels: bool) -> None:
+        """Run some starts, and then small levels, by the kernel; take over what it has done and left."""
+        small = self.small
+        assert small is not None
+        done = small.process(starts, levels, self.work_limit - self.work_before)
+        self.fixpoint.work = self.work_before + small.visited
+        if done is None or small.changed > self.budget_rows:
+            raise UpdateTooLarge
+        if levels:
+            self.budget_rows -= small.changed
+            self.levels_seen += small.levels_seen
+            self.rows_seen += len(small.rows())
+            self._take_rows(small.rows())
+            if not done:
+                self._take_queue()
+
+    def _take_rows(self, records: Ints) -> None:
+        """Give rows the levels that the kernel has found."""
+        records = records[records[:, BEFORE] != records[:, NOW]]
+        for relation in range(self.derived):
+            rows = records[records[:, RELATION] == relation] if self.derived > 1 else records
+            if len(rows):
+                codes, before, now = (np.ascontiguousarray(rows[:, field]) for field in (CODE, BEFORE, NOW))
+                self.touched[relation].append((codes, before))
+                self.fixpoint.levels[relation].put_each(codes, now)
+                if self.fixpoint.joins_derived:
+                    self._add_to_indexes(relation, codes[(before < 0) & (now >= 0)])
+
+    def _take_queue(self) -> None:
+        """Queue what the kernel has left."""
+        assert self.small is not None
+        queued = self.small.queue()
+        for queue, of_queue in ((self.suspects, queued.is_suspect), (self.candidates, ~queued.is_suspect)):
+            for relation in range(self.derived):
+                rows = of_queue & (queued.relations == relation)
+                self._enqueue_each(queue, relation, queued.codes, queued.levels, rows)
+
+    def _return_rows(self) -> int:
+        """Return the number of queued rows with which an update returns to the kernel."""
+        return min(MAX_ROWS_PER_LEVEL, small_levels.MAX_LEVEL_ROWS // 4)
+
+    def _queued(self) -> int:
+        """Return the number of queued rows."""
+        return sum(len(codes) for queue in (self.suspects, self.candidates) for _, codes in chain(*queue.values()))
+
+    def _queue_as_starts(self) -> Ints:
+        """Return what is queued, as starts of the kernel, and empty the queues."""
+        parts = [NO_STARTS]
+        for action, queue in ((DOUBT, self.suspects), (PROPOSE, self.candidates)):
+            for level, queued in queue.items():
+                parts += [starts_of(action, relation, codes, level) for relation, codes in queued]
+            queue.clear()
+        return np.concatenate(parts)
+
+    def _starts(self, rows: list[Ints], negated: list[Ints], own: int, action: int) -> Ints:
+        """Return the rows of the change as starts of the kernel."""
+        assert self.small is not None
+        parts, table = [NO_STARTS], self.small.table
+        for relation, codes in enumerate(rows):
+            if relation < self.derived:
+                if len(codes):
+                    parts.append(starts_of(own, relation, codes, 0))
+                continue
+            for paths, changed in ((table.forward, codes), (table.negated, negated[relation])):
+                if len(changed):
+                    parts += [starts_of(action, path, changed, 0) for path in range(*paths[relation])]
+        return np.concatenate(parts)
 
     # From the change to the first suspects and candidates
 

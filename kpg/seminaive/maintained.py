@@ -8,6 +8,10 @@ follows from: the greatest level in a body, the least over all bodies. Levels ar
 as distances do when edges are inserted and deleted (`kpg.seminaive.level_update`). The first load runs round by round,
 and the round that derives a row is its level.
 
+Small levels run in a kernel (`kpg.seminaive.small_levels`), so that long chains of few rows cost microseconds a level.
+
+Values have ids. When most of them are values that no row from outside has any more, all rows are encoded again without.
+
 Cost: a change is linear in the joins from the rows with a changed level, forward and backward. Where a rule needs the
 rows of a derived relation by some columns, the first changes try all values of the others, and an index follows when
 that has cost as much as the index; dense relations never get one. Indexes that the load has built anyway are kept.
@@ -23,23 +27,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kpg.columns.pause_points import aside, at_most_per_pause, pause
+from kpg.columns.pause_points import at_most_per_pause, pause
 from kpg.columns.updates import Ints
+from kpg.kernels.walk_rule import UNLIMITED_TRIES
+from kpg.seminaive.array_addresses import Addressed
 from kpg.seminaive.chain_index import ChainIndex
 from kpg.seminaive.code_index import CodeIndex
-from kpg.seminaive.code_layout import PairedLayout, recode
+from kpg.seminaive.code_layout import CodeLayout, PairedLayout, recode
 from kpg.seminaive.code_set import CodeLevels, CodeSet
 from kpg.seminaive.insert_only import InsertOnlyFixpoint
+from kpg.seminaive.level_table import IndexName, LevelTable
 from kpg.seminaive.level_update import LevelUpdate
 from kpg.seminaive.partial_solutions import LEVEL, MAX_SLICE_ROWS, ROW, PartialSolutions
 from kpg.seminaive.recursion_rules import RecursionAtom, variables
 from kpg.seminaive.rule_paths import RulePath, backward_paths, forward_paths, joins_derived, negation_paths
+from kpg.seminaive.small_levels import SmallLevels
 from kpg.seminaive.stored_relations import NewRows
 
 NO_CODES = np.empty(0, np.int64)
 MAX_POSSIBLE_ROWS = 8  # for each derived row: up to this number, to try all values is as fast as to look some up
 MAX_ROWS_TRIED = 2  # for each derived row, before an index is built: takes a little longer than building it
 TRIED_PER_MATCH = 4  # rows that can be tried in the time of one match
+MIN_UNUSED_VALUES = 1 << 16  # with an id that are always allowed
+ROWS_PER_UNUSED_VALUE = 8  # derived rows for which another one is allowed: all are encoded again without them
 MAX_ENUMERATED_VALUES = 1 << 16  # that are tried for one solution: a millisecond or two
 
 
@@ -62,7 +72,11 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
     forward: list[list[RulePath]] = field(default_factory=list)
     backward: list[list[RulePath]] = field(default_factory=list)
     negated: list[list[RulePath]] = field(default_factory=list)
-    _rounds_of: list[list[Ints]] = field(default_factory=list)  # of each derived relation, while all rows are derived
+    rows_per_level: float = 0.0  # that the last changes examined
+    _counted_values: int = 0  # those with an id when the used ones were last counted
+    _small: SmallLevels | None = None
+    # The codes of each round of each derived relation, with one level or one for each, while all rows are derived.
+    _rounds_of: list[list[tuple[Ints, Ints]]] = field(default_factory=list)
     _row_counts: dict[int, int] = field(default_factory=dict)  # of derived relations, before the current change
     _tried: dict[int, int] = field(default_factory=dict)  # rows of derived relations tried for want of an index
 
@@ -95,14 +109,25 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
 
         `is_read` says of which derived relations the caller needs them; without it, of all.
         """
-        changes = self.with_copies(changes)
+        changes = changes + self._copied_changes(changes)
         self._assign_ids([[] if change is None else list(change) for change in changes])
         added = [NO_CODES if change is None else self._encode(n, change.added) for n, change in enumerate(changes)]
         removed = [NO_CODES if change is None else self._encode(n, change.removed) for n, change in enumerate(changes)]
         self._row_counts.clear()
-        if not self.count:
-            return self._load(added, removed, is_read or [True] * self.system.derived)
-        return LevelUpdate(self, added, removed).run()
+        if self.count:
+            changed = LevelUpdate(self, added, removed).run()
+        else:
+            changed = self._load(added, removed, is_read or [True] * self.system.derived)
+        if self._has_unused_values():
+            self._encode_again()
+        return changed
+
+    def _copied_changes(self, changes: list[RowChange | None]) -> list[RowChange | None]:
+        """Return the changes of all relations that are copies."""
+        added = self.copied([None if change is None else change.added for change in changes])
+        removed = self.copied([None if change is None else change.removed for change in changes])
+        pairs = zip(added, removed, strict=True)
+        return [None if more is None or less is None else RowChange(more, less) for more, less in pairs]
 
     def _load(self, added: list[Ints], removed: list[Ints], is_read: list[bool]) -> list[tuple[NewRows, NewRows]]:
         """Load the first rows, round by round."""
@@ -135,9 +160,8 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         self.derive_work = self.work - before
         self.levels = []
         for relation in derived:
-            codes = self._derived[relation]
-            arguments = layouts[relation].width, codes, self._rounds_of[relation]
-            self.levels.append(aside(len(codes), CodeLevels.of_rounds, *arguments))
+            codes, rounds = self._derived[relation], self._rounds_of[relation]
+            self.levels.append(CodeLevels.of_rounds(layouts[relation].width, codes, rounds))
         self._rounds_of = []
         self.count = sum(map(len, self._derived))
 
@@ -166,22 +190,21 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
             if len(added[relation]):
                 self._add(relation, added[relation])
 
-    def _add(self, relation: int, codes: Ints) -> None:
-        if relation < self.system.derived and self._rounds_of:
-            self._rounds_of[relation].append(codes)
-        InsertOnlyFixpoint._add(self, relation, codes)
+    def _add_derived(self, relation: int, codes: Ints, levels: Ints | int) -> None:
+        self._rounds_of[relation].append((codes, np.atleast_1d(levels)))
+        self._add(relation, codes)
 
     def _codes(self, relation: int) -> list[Ints]:
         if relation >= self.system.derived:
             return [self._read[relation].current()]
         if self._rounds_of:  # without the rows of the current round, which the next one joins
-            return self._rounds_of[relation]
+            return [codes for codes, _ in self._rounds_of[relation]]
         return [self.levels[relation].items()[0]]
 
     def _new_index(self, relation: int, columns: tuple[int, ...], keys: int) -> CodeIndex | ChainIndex:
         index = InsertOnlyFixpoint._new_index(self, relation, columns, keys)
         if isinstance(index, ChainIndex):  # the rows of the current round come last
-            index.begin_round(sum(map(len, self._rounds_of[relation][:-1])))
+            index.begin_round(sum(len(codes) for codes, _ in self._rounds_of[relation][:-1]))
         return index
 
     def _only_grows(self, relation: int) -> bool:
@@ -203,6 +226,43 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         for maps, items in zip((self.levels, self.inserted), old_items, strict=True):
             for relation, (codes, levels) in enumerate(items):
                 maps[relation].put_each(recode(codes, before[relation], self.layout(relation)), levels)
+
+    # Values that no row has any more
+
+    def _has_unused_values(self) -> bool:
+        """Return whether most values with an id are in no row. Derived rows have the values of given ones."""
+        known, allowed = sum(map(len, self.ids)), MIN_UNUSED_VALUES + self.count // ROWS_PER_UNUSED_VALUE
+        if known <= 2 * self._counted_values + allowed:
+            return False
+        self._counted_values = known
+        used = [np.zeros(len(ids), np.bool_) for ids in self.ids]
+        for relation, layout in enumerate(self.layouts):
+            codes = self._given_codes(relation)
+            for column, domain in enumerate(self.domains.columns[relation]):
+                used[domain][layout.ids(codes, column)] = True
+        return known > 2 * sum(int(flags.sum()) for flags in used)
+
+    def _given_codes(self, relation: int) -> Ints:
+        """Return the codes of the rows of a relation from outside."""
+        return self.inserted[relation].items()[0] if relation < self.system.derived else self._read[relation].current()
+
+    def _encode_again(self) -> None:
+        """Give ids to the values of rows alone."""
+        maps = [
+            [(self.decode(relation, [codes]), levels) for relation, (codes, levels) in enumerate(items)]
+            for items in ([levels.items() for levels in of_rows] for of_rows in (self.levels, self.inserted))
+        ]
+        others = range(self.system.derived, len(self.layouts))
+        read = [self.decode(relation, [self._given_codes(relation)]) for relation in others]
+        self._forget_rows()
+        self._reset()
+        self._assign_ids([[rows] for rows in (*[rows for rows, _ in maps[0]], *read)])
+        for of_rows, items in zip((self.levels, self.inserted), maps, strict=True):
+            for relation, (rows, levels) in enumerate(items):
+                of_rows[relation].put_each(self._encode(relation, rows), levels)
+        for relation, rows in zip(others, read, strict=True):
+            self._read[relation].insert(self._encode(relation, rows))
+        self._counted_values = sum(map(len, self.ids))
 
     # Rules
 
@@ -246,6 +306,18 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         kept.ids[LEVEL] = np.maximum(solutions.ids[LEVEL], levels)
         return kept if len(rows) == solutions.size else kept.take(rows)
 
+    # Small levels
+
+    def small_levels(self) -> SmallLevels | None:
+        """Return an empty run of the kernel for small levels; None if it cannot run these rules."""
+        if not all(isinstance(layout, CodeLayout) for layout in self.layouts):
+            return None
+        if self._small is None or self._small.table.layouts is not self.layouts:
+            self._small = SmallLevels(
+                LevelTable(self, self.forward, self.backward, self.negated, self.joins_derived, True)
+            )
+        return self._small
+
     # Lookups without an index
 
     def _can_enumerate(self, atom: RecursionAtom, solutions: PartialSolutions, live: frozenset[str]) -> bool:
@@ -267,6 +339,27 @@ class MaintainedFixpoint(InsertOnlyFixpoint):
         can_try = tried <= MAX_ROWS_TRIED * rows
         self._tried[atom.relation] = tried if can_try else rows  # so that no other index is built in the same change
         return can_try
+
+    def allowed_tries(self, relation: int, unbound: int) -> int:
+        if unbound > MAX_ENUMERATED_VALUES:
+            return 0
+        rows = self._rows_before(relation)
+        if prod(len(self.ids[domain]) for domain in self.domains.columns[relation]) <= MAX_POSSIBLE_ROWS * rows:
+            return UNLIMITED_TRIES
+        return max(0, MAX_ROWS_TRIED * rows - self._tried.get(relation, 0))
+
+    def note_tries(self, relation: int, tries: int) -> None:
+        self._tried[relation] = self._tried.get(relation, 0) + tries
+
+    def build_index(self, name: IndexName) -> None:
+        InsertOnlyFixpoint.build_index(self, name)
+        if name[0] < self.system.derived:
+            self._tried[name[0]] = self._rows_before(name[0])  # so that no other is built in the same change
+
+    def level_tables(self, derives: bool) -> list[Addressed]:
+        if derives:
+            return InsertOnlyFixpoint.level_tables(self, derives)
+        return [levels.addressed() for levels in (*self.levels, *self.inserted)]
 
     def _rows_before(self, relation: int) -> int:
         """Return the number of rows of a derived relation before the current change, or a little more."""

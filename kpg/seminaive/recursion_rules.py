@@ -57,6 +57,7 @@ class RuleSystem:
     """Mutually recursive rules. The first `derived` relations are derived; `arities` has every relation's arity.
 
     The last relations may be `copies`: each holds the rows that were inserted from outside into a derived relation.
+    Of these it may leave out the rows whose `ends` are equal, in each of some pairs of columns.
     """
 
     name: str
@@ -67,6 +68,7 @@ class RuleSystem:
     insert_only: bool = True
     held: SymbolHold | None = field(default=None, compare=False)  # keeps the symbols that occur in rules alive
     copies: tuple[int, ...] = ()
+    ends: tuple[tuple[tuple[int, int], ...], ...] = ()  # of each copy
 
     @property
     def has_symbols(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from kpg.columns.updates import Ints
 
 TABLE_SPREAD = 8  # a table indexed by value is used if its size is at most this multiple of the number of values
+MAX_FEW_VALUES = 64  # that are looked up before they are sorted: most changes have no new values
 MIN_INT64 = np.iinfo(np.int64).min
 MAX_LATE_VALUES = 1 << 14  # values that arrived after the main sorted array and are searched separately
 
@@ -59,8 +60,16 @@ class ValueIds:
         """The value of each id."""
         return self._buffer[: self._count]
 
+    @property
+    def nbytes(self) -> int:
+        """The size of the mapping in bytes."""
+        table = 0 if self._table is None else self._table.nbytes
+        return self._buffer.nbytes + table + self._main.nbytes + self._late.nbytes
+
     def add(self, values: Ints) -> None:
         """Assign ids to the values that have none."""
+        if self._count and len(values) <= MAX_FEW_VALUES and int(self.lookup(values).min(initial=0)) >= 0:
+            return
         distinct = sorted_distinct(values)
         new = distinct[self.lookup(distinct) < 0] if self._count else distinct
         if not len(new):
@@ -121,6 +130,11 @@ class SortedIds:
         order = np.argsort(values)
         self.values = values[order]
         self.ids = ids[order]
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self.values.nbytes + self.ids.nbytes
 
     def lookup(self, values: Ints) -> Ints:
         """Return the ids of values; -1 for values without an id."""

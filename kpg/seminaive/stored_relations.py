@@ -6,9 +6,9 @@ codes are computed again with more bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,6 @@ from kpg.seminaive.column_domains import ColumnDomains, column_domains, with_own
 from kpg.seminaive.linear_closure import linearised
 from kpg.seminaive.recursion_rules import RuleSystem
 from kpg.seminaive.row_codes import ValueIds
-
-Change = TypeVar("Change")
 
 
 class NewRows(NamedTuple):
@@ -54,9 +52,15 @@ class StoredRelations:
     def __post_init__(self) -> None:
         self.system = with_own_variables(linearised(self.system))
         self.domains = column_domains(self.system)
+        self._forget_rows()
+
+    def _forget_rows(self) -> None:
+        """Start without ids and rows."""
         self.ids = [ValueIds() for _ in self.domains.constants]
         self.bits = [1 for _ in self.ids]
+        self.tuples = TupleIds()
         self.layouts = self._current_layouts()
+        self.indexes.clear()
         self._derived = [CodeSet(layout.width) for layout in self.layouts[: self.system.derived]]
         self._read = [CodeLog() for _ in self.layouts]
 
@@ -80,10 +84,11 @@ class StoredRelations:
         return len(self._derived[relation])
 
     def nbytes(self) -> int:
-        """Return the size of all sets, logs, indexes and tuples in bytes."""
+        """Return the size of all ids, sets, logs, indexes and tuples in bytes."""
         indexes = sum(index.nbytes for index in self.indexes.values())
         read = sum(log.nbytes for log in self._read)
-        return indexes + read + self.tuples.nbytes + sum(codes.nbytes for codes in self._derived)
+        ids = self.tuples.nbytes + sum(ids.nbytes for ids in self.ids)
+        return ids + indexes + read + sum(codes.nbytes for codes in self._derived)
 
     def rows_of(self, relation: int) -> Iterator[Ints]:
         """Yield all rows of a relation in parts, int64[arity, n] each."""
@@ -170,9 +175,10 @@ class StoredRelations:
 
     # Relations
 
-    def with_copies(self, changes: list[Change]) -> list[Change]:
-        """Return the changes of all relations: those of copies equal the changes of the relations they copy."""
-        return [*changes, *(changes[relation] for relation in self.system.copies)]
+    def copied(self, rows: Sequence[Ints | None]) -> list[Ints | None]:
+        """Return the rows of all relations that are copies, given those of the others."""
+        pairs = zip(self.system.copies, self.system.ends, strict=True)
+        return [without_equal(rows[relation], ends) for relation, ends in pairs]
 
     def _add(self, relation: int, codes: Ints) -> None:
         """Add new rows to the indexes of their relation, and to its log if rules only read it."""
@@ -209,3 +215,11 @@ class StoredRelations:
         if relation < self.system.derived:
             return list(self._derived[relation].runs())
         return [self._read[relation].current()]
+
+
+def without_equal(rows: Ints | None, pairs: tuple[tuple[int, int], ...]) -> Ints | None:
+    """Return rows, int64[arity, n], without those that have equal values in each of some pairs of columns."""
+    if rows is None or not pairs:
+        return rows
+    differs = np.logical_or.reduce([rows[one] != rows[other] for one, other in pairs])
+    return rows if differs.all() else np.ascontiguousarray(rows[:, differs])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from kpg.columns.consolidation import consolidate
+from kpg.columns.pause_points import aside
 from kpg.columns.rows import rows_of
-from kpg.columns.updates import Updates, constant
-from kpg.errors import DataError, KpgError
+from kpg.columns.updates import Ints, Updates, constant
+from kpg.errors import Closed, DataError, KpgError, Stopped
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.parts import ColumnSpec
 from kpg.protocol.replies import ChangesMessage, RowsReply
@@ -34,8 +35,8 @@ class ChangePayload:
     interest: int
     upto: int
     table: pa.Table
-    times: tuple[int, ...] = ()
-    diffs: tuple[int, ...] = ()
+    times: Sequence[int] | Ints = ()  # arrays, if there are rows: messages hold a part of them as numbers
+    diffs: Sequence[int] | Ints = ()
     failed: KpgError | None = None
 
     @property
@@ -53,31 +54,46 @@ class ChangePayload:
         start = 0
         for page, more in slices(self.table, max_rows):
             end = start + page.num_rows
-            times, diffs = self.times[start:end], self.diffs[start:end]
+            times, diffs = numbers(self.times[start:end]), numbers(self.diffs[start:end])
             rows = tuple(rows_of(page))
             yield ChangesMessage(self.interest, self.upto, rows, times, diffs, more, step=step, reset=reset)
             start = end
 
 
-def take_payload(interest: Interest) -> ChangePayload:
-    """Take the unread changes of an interest; the error of a failed answer becomes the payload."""
+def take_payload(interest: Interest, wait: bool = True) -> ChangePayload:
+    """Take the unread changes of an interest; the error of a failed answer becomes the payload.
+
+    In a request, others run between two parts of large changes. If the request is ended meanwhile, the payload has its
+    error, and the changes are unread again.
+    """
+    changes = None
     try:
-        changes = consolidate_if_behind(interest.take())
-        times, diffs = tuple(changes.times.tolist()), tuple(changes.diffs.tolist())
-        check_counts(interest, diffs)
-        table = changes.table if len(changes.schema) else EMPTY_TABLE
+        changes = interest.take(wait)
+        with changes.db.in_turns():
+            summed = consolidate_if_behind(changes)
+            times, diffs = summed.times, summed.diffs
+            check_counts(interest, summed.updates.diffs[0])
+            table = summed.table if len(summed.schema) else EMPTY_TABLE
     except Exception as error:  # a bug too: this client gets an error, and the engine continues
+        if isinstance(error, (Closed, Stopped)) and changes is not None:
+            interest.put_back(changes)
         failed = error if isinstance(error, KpgError) else KpgError(f"the server failed ({type(error).__name__})")
         return ChangePayload(int(interest.owner), interest.id, interest.upto, EMPTY_TABLE, failed=failed)
     return ChangePayload(int(interest.owner), interest.id, changes.upto, table, times, diffs)
 
 
-def check_counts(interest: Interest, diffs: tuple[int, ...]) -> None:
+def numbers(values: Sequence[int] | Ints) -> tuple[int, ...]:
+    """Return some times or diffs as a message holds them."""
+    return tuple(values.tolist() if isinstance(values, np.ndarray) else values)
+
+
+def check_counts(interest: Interest, diffs: Ints) -> None:
     """Raise if a message cannot hold a diff; the client misses it, so the interest fails from now on."""
-    if max(map(abs, diffs), default=0) > EXACT:
+    if len(diffs) and (int(diffs.max()) > EXACT or int(diffs.min()) < -EXACT):
+        largest = max(int(diffs.max()), int(diffs.min()), key=abs)
         error = DataError(
             f"a row of {interest.name} was added or removed too many times",
-            detail=f"Messages hold counts up to {EXACT}; this one is {max(diffs, key=abs)}.",
+            detail=f"Messages hold counts up to {EXACT}; this one is {largest}.",
             hint="Take distinct rows in the query, or count them there.",
         )
         interest.refuse(error)
@@ -89,12 +105,14 @@ def consolidate_if_behind(changes: AnswerChanges) -> AnswerChanges:
 
     A subscriber that keeps up receives at most `MAX_REQUESTS_PER_POLL` times in one payload, each of them separately.
     """
+    if changes.updates.times.shape[1] == 1:  # all at one time
+        return changes
     times = changes.times
-    if len(times) == 0 or len(np.unique(times)) <= MAX_REQUESTS_PER_POLL:
+    if len(times) == 0 or len(aside(len(times), np.unique, times)) <= MAX_REQUESTS_PER_POLL:
         return changes
     updates = changes.updates
     at_last_time = Updates(updates.data, constant((int(times.max()),)), updates.diffs)
-    return replace(changes, updates=consolidate(at_last_time))
+    return replace(changes, updates=aside(at_last_time.data.size, consolidate, at_last_time))
 
 
 @dataclass(frozen=True, slots=True)

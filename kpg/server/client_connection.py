@@ -22,7 +22,7 @@ from kpg.protocol.table_messages import columns_of
 from kpg.server.change_payload import ChangePayload, QueryRows, row_messages
 from kpg.server.flow_control import SendBudget
 from kpg.server.outbox import Outbox, QueuedMessages
-from kpg.server.request_handlers import NewInterest, RequestResult
+from kpg.server.request_handlers import NewInterest, RequestResult, canceled
 from kpg.server.served_interests import ServedInterest
 from kpg.server.server_log import log
 from kpg.server.session import Action, AllowChanges, CloseConnection, ForgetSteps, RunRequest, SendMessage, Session
@@ -59,6 +59,8 @@ class ClientConnection:
                     self.send(message)
                 case RunRequest(request) if self.hub.is_ending:
                     self._finish(request, time.perf_counter(), Closed("the server is shutting down"))
+                case RunRequest(requests.CancelCallRequest() as request):  # does not wait for what it cancels
+                    self._run(request)
                 case RunRequest(request):
                     self._held.append(request)
                     self._run_held()
@@ -135,6 +137,8 @@ class ClientConnection:
     def _run(self, request: requests.AnyRequest) -> None:
         """Run a request on the engine, and finish it on the event loop."""
         began = time.perf_counter()
+        if isinstance(request, requests.CancelCallRequest):
+            self._cancel_held(request.request)
         if isinstance(request, requests.UninterestRequest):  # changes that arrive after this are not sent
             self.interests.pop(request.interest, None)
             self.hub.served.remove(request.interest)
@@ -147,6 +151,12 @@ class ClientConnection:
             self._finish(request, began, error)
             return
         future.add_done_callback(lambda done: self.hub.call_soon(self._finish, request, began, outcome(done)))
+
+    def _cancel_held(self, number: int) -> None:
+        """Refuse a query that has not begun, because another one of the session is not finished."""
+        for request in [request for request in self._held if request_id(request) == number]:
+            self._held.remove(request)
+            self.execute(self.session.finish_request(request, canceled()))
 
     def _finish(self, request: requests.AnyRequest, began: float, result: RequestResult | BaseException) -> None:
         """Send the result of a request, unless the client has disconnected meanwhile."""
@@ -182,12 +192,11 @@ class ClientConnection:
         self._run_held()
 
     def _send_rows(self, request: requests.AnyRequest, rows: QueryRows) -> None:
-        """Queue the rows of a query as several messages, which finish the request."""
+        """Queue the rows of a query as several messages, which finish the request; the budget counts them already."""
         self.session.finish_request(request, replies.DoneReply(request_id(request)))
         columns, max_rows = columns_of(rows.table.schema), self.hub.limits.message_rows
         pages = row_messages(request_id(request), rows, columns, max_rows)
         nbytes = rows.table.nbytes
-        self.budget.add(nbytes)
         self.outbox.put(QueuedMessages(pages, lambda: self.finish_sending(nbytes)))
 
     def _add_interest(self, request: requests.AnyRequest, new: NewInterest) -> None:

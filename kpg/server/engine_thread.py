@@ -12,8 +12,6 @@ request affects only its caller. After some milliseconds without work it merges 
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import sys
 import threading
 import time
@@ -22,15 +20,18 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from kpg.api.background import IDLE_DELAY_SECONDS, SLICE_SECONDS
 from kpg.api.waiting_requests import WaitingRequests
+from kpg.columns.full_collections import collect_all_when_due
 from kpg.errors import Closed, KpgError, TimeNotReached
+from kpg.kernels.warm import load
 from kpg.server.awaited_interests import AwaitedInterests
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
 from kpg.server.flow_control import SendBudget
 from kpg.server.server_log import LOGGER, MEMBERS
+from kpg.server.timed_reads import EngineRequest, TimedReads
 from kpg.service import Interest, Service
 
 Result = TypeVar("Result")
@@ -39,16 +40,9 @@ Work = Callable[[Service], Any]
 MAX_SLEEP_SECONDS: Final = 3600.0  # any request ends the sleep
 MAX_SWITCH_SECONDS: Final = 0.0001  # after which Python lets the thread of the connections run; its default is 5 ms
 FETCH: Final = "fetch"  # the label of reads that wait for changes of a cursor
+ROWS_PER_TAKE: Final = 1 << 12  # of changes that are taken without a request: a millisecond or two, if they have texts
+SILENCE_SECONDS: Final = 1.0  # without a request, until kernels are loaded
 IDLE_MERGE_ROWS: Final = 100_000  # merged in one idle moment; a request that arrives meanwhile waits for it
-
-
-class EngineRequest(NamedTuple):
-    """A function of the service, the future of its result, the session that asks for it, and its id in the log."""
-
-    work: Work
-    future: Future[Any]
-    session: Hashable
-    label: str = ""
 
 
 class EngineThread:
@@ -70,12 +64,13 @@ class EngineThread:
         self._awaited = AwaitedInterests()  # interests to take changes of, when they have some
         self._failed: set[int] = set()  # interests with an error that was sent to the client
         self._served: set[int] = set()  # interests with a first payload that was sent to the client
-        self._timed_reads: list[tuple[int, int, float, EngineRequest]] = []  # a heap by the time they wait for
-        self._order = itertools.count()
+        self._taking: dict[int, Future[None]] = {}  # by interest whose changes a request is taking: done at its end
+        self._timed_reads = TimedReads(budget_of)
         self._lock = threading.Lock()
         self._closed = False
         self._started = False  # whether requests were started since the last slice
         self._computing = True  # whether to work on answers that are not complete
+        self._kernels = load()  # yields after each
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg-engine", daemon=True)
         self._thread.start()
@@ -105,24 +100,29 @@ class EngineThread:
         """Queue a function that runs when a time is closed, and fails if that takes longer than the timeout."""
         future: Future[Result] = Future()
         deadline = time.monotonic() + timeout_seconds
-        entry = (moment, next(self._order), deadline, EngineRequest(work, future, session, label))
-        self.run(lambda service: heapq.heappush(self._timed_reads, entry))
+        request = EngineRequest(work, future, session, label)
+        self.run(lambda service: self._timed_reads.add(moment, deadline, request))
         return future
 
     def cancel(self, session: Hashable, error: KpgError | None = None) -> None:
         """End the waiting requests of a session; called on the engine's thread."""
-        self._requests.cancel(session, error or Closed("the client has disconnected"))
+        error = error or Closed("the client has disconnected")
+        self._requests.cancel(session, error)
+        self._end_timed_reads(error, lambda read: read.session == session)
+        self._timed_reads.forget(session)
 
-    def stop_requests(self, session: Hashable, error: KpgError) -> None:
-        """Raise an error in the waiting requests of a session, which continues; called on the engine's thread."""
-        self._requests.stop(session, error)
-        for request in self._remove_timed_reads(lambda read: read.session == session):
-            fail(request.future, error)
+    def stop_requests(self, session: Hashable, error: KpgError, label: str | None = None) -> None:
+        """Raise an error in the waiting requests of a session, which continues, or in those with a label.
+
+        Called on the engine's thread.
+        """
+        self._requests.stop(session, error, label)
+        self._end_timed_reads(error, lambda read: read.session == session and label in (None, read.label))
 
     def run_fetches(self, session: Hashable) -> None:
         """Run each FETCH of a session that waits for changes now; called on the engine's thread."""
         assert self._service is not None
-        for request in self._remove_timed_reads(lambda read: (read.session, read.label) == (session, FETCH)):
+        for request in self._timed_reads.remove(lambda read: (read.session, read.label) == (session, FETCH)):
             self._start(request, self._service)
 
     def take_when_changed(self, interest: Interest) -> None:
@@ -165,15 +165,28 @@ class EngineThread:
     def take(self, interest: Interest) -> ChangePayload:
         """Take the unread changes of an interest, record what its client was sent, and count it in its budget.
 
-        Changes delayed to the end of an interval are included, so that `upto` is correct. Raise Closed if the client
-        disconnects while this waits for the answer; nothing was taken then.
+        Changes delayed to the end of an interval are included, so that `upto` is correct. Others run between two parts
+        of large changes. Raise Closed if the client disconnects meanwhile, or while this waits for the answer; nothing
+        was taken then.
         """
-        interest.release_delayed()
-        payload = take_payload(interest)
+        while interest.id in self._taking:
+            self._requests.wait_for_future(self._taking[interest.id])
+        return self._take(interest, wait=True)
+
+    def _take(self, interest: Interest, wait: bool) -> ChangePayload:
+        """Take the unread changes of an interest, which nothing else takes now; see `take`."""
+        taken = self._taking[interest.id] = Future[None]()
+        try:
+            interest.release_delayed()
+            payload = take_payload(interest, wait)
+        finally:
+            del self._taking[interest.id]
+            taken.set_result(None)
         if isinstance(payload.failed, Closed):
             raise payload.failed
-        self._served.add(interest.id)
-        (self._failed.discard if payload.failed is None else self._failed.add)(interest.id)
+        if not interest.ended:  # while it was taken
+            self._served.add(interest.id)
+            (self._failed.discard if payload.failed is None else self._failed.add)(interest.id)
         budget = self._budget_of(payload.owner)
         if budget is not None:
             budget.add(payload.nbytes)
@@ -193,19 +206,19 @@ class EngineThread:
         while running:
             running = self._process_requests(service)
             self._run_timed_reads(service)
+            self._expire_snapshots(service)
             self._work(service)
             self._take_changes()
-        self._requests.cancel_all(Closed("the server is shutting down"))
-        for *_, request in self._timed_reads:
-            fail(request.future, Closed("the server is shutting down"))
+        self._end_requests()
         service.close()
         service.db.close()
 
     def _process_requests(self, service: Service) -> bool:
         """Run some queued functions; return False after the last."""
+        is_busy = self._is_busy(service) or self._timed_reads.has_runnable()
         for count in range(MAX_REQUESTS_PER_POLL):
             try:
-                request = self._queue.get_nowait() if count or self._is_busy(service) else self._wait(service)
+                request = self._queue.get_nowait() if count or is_busy else self._wait(service)
             except Empty:
                 return True
             if request is None:
@@ -215,7 +228,7 @@ class EngineThread:
 
     def _start(self, request: EngineRequest, service: Service) -> None:
         self._started = True
-        self._requests.start(partial(run_work, request, service), request.session)
+        self._requests.start(partial(run_work, request, service), request.session, label=request.label)
 
     def _is_busy(self, service: Service) -> bool:
         return self._computing and service.db.has_work
@@ -223,7 +236,7 @@ class EngineThread:
     def _work(self, service: Service) -> None:
         """Work for a slice, and continue the requests that waited for it."""
         if not self._computing:
-            self._requests.cancel_all(Closed("the server is shutting down"))
+            self._end_requests()
         elif service.db.has_work:
             if self._started:  # what they have changed may be complete already
                 self._take_changes()
@@ -249,35 +262,53 @@ class EngineThread:
         while self._computing and self._queue.empty() and service.db.idle(IDLE_MERGE_ROWS):
             if service.db.has_work:
                 raise Empty  # slices continue what takes long
+        if self._sleep_seconds() > SILENCE_SECONDS:
+            with suppress(Empty):
+                return self._queue.get(timeout=SILENCE_SECONDS)
+            self._use_silence()
         return self._queue.get(timeout=self._sleep_seconds())
+
+    def _use_silence(self) -> None:
+        """Load kernels until a request arrives, so that later ones need not; collect garbage if that is due."""
+        while "numba" in sys.modules and self._queue.empty() and next(self._kernels, None) is not None:
+            pass
+        if self._queue.empty():
+            collect_all_when_due()
 
     def _sleep_seconds(self) -> float:
         """Return the time until the next deadline of a timed read or the next delayed change is due."""
         now = time.monotonic()
-        deadlines = [deadline - now for _, _, deadline, *_ in self._timed_reads]
+        deadlines = [deadline - now for deadline in self._timed_reads.deadlines]
         delays = (interest.due_in for interest in self._awaited.active() if interest.id not in self._failed)
-        due = [*deadlines, *(delay for delay in delays if delay is not None)]
+        check = None if self._service is None else self._service.sql.snapshots.seconds_to_check(now)
+        due = [*deadlines, *(delay for delay in (check, *delays) if delay is not None)]
         return max(0.0, min(due, default=MAX_SLEEP_SECONDS))
 
     def _run_timed_reads(self, service: Service) -> None:
         """Run the reads at times that are complete, and fail the reads that have passed their deadline."""
-        while self._timed_reads and self._timed_reads[0][0] < service.time:
-            self._start(heapq.heappop(self._timed_reads)[3], service)
-        now = time.monotonic()
-        late = [entry for entry in self._timed_reads if entry[2] <= now]
-        if late:
-            self._timed_reads = [entry for entry in self._timed_reads if entry[2] > now]
-            heapq.heapify(self._timed_reads)
-        for moment, *_, request in late:
-            detail = f"The open time is {service.time}."
-            fail(request.future, TimeNotReached(f"time {moment} did not come", detail=detail, hint="Ask again later."))
+        for request in self._timed_reads.take_runnable(service.time):
+            self._start(request, service)
+        for read in self._timed_reads.take_late(time.monotonic()):
+            what, detail = f"time {read.moment} did not come", f"The open time is {service.time}."
+            fail(read.request.future, TimeNotReached(what, detail=detail, hint="Ask again later."))
 
-    def _remove_timed_reads(self, matches: Callable[[EngineRequest], bool]) -> list[EngineRequest]:
-        """Take the reads that match out of those that wait for a time."""
-        removed = [entry[3] for entry in self._timed_reads if matches(entry[3])]
-        self._timed_reads = [entry for entry in self._timed_reads if not matches(entry[3])]
-        heapq.heapify(self._timed_reads)
-        return removed
+    def _expire_snapshots(self, service: Service) -> None:
+        """Let the db forget what transactions have not read for too long."""
+        snapshots, now = service.sql.snapshots, time.monotonic()
+        due = snapshots.seconds_to_check(now)
+        if due is not None and due <= 0:
+            self._start(EngineRequest(lambda service: snapshots.expire(now), Future(), snapshots), service)
+
+    def _end_timed_reads(self, error: KpgError, matches: Callable[[EngineRequest], bool]) -> None:
+        """Fail the matching reads that wait for a time."""
+        for request in self._timed_reads.remove(matches):
+            fail(request.future, error)
+
+    def _end_requests(self) -> None:
+        """Fail the requests that wait for an answer or for a time."""
+        error = Closed("the server is shutting down")
+        self._requests.cancel_all(error)
+        self._end_timed_reads(error, lambda read: True)
 
     def _take_changes(self) -> None:
         """Take the changes of all awaited interests that have some."""
@@ -291,10 +322,21 @@ class EngineThread:
             if budget is not None and budget.is_full:
                 continue  # the client is slow: its changes wait, consolidated
             self._awaited.remove(interest.id)
+            if interest.waiting > ROWS_PER_TAKE:
+                self._requests.start(partial(self._take_in_turns, interest), None)
+                continue
             with suppress(Closed):
-                payloads.append(self.take(interest))
+                payloads.append(self._take(interest, wait=True))
         if payloads:
             self._deliver(payloads)
+
+    def _take_in_turns(self, interest: Interest) -> None:
+        """Take large changes of an interest in a request of their own, so that others do not wait for them.
+
+        It belongs to no session: changes that are taken go to the next connection, if the client has lost this one.
+        """
+        with suppress(Closed):
+            self._deliver([self._take(interest, wait=False)])
 
     def _rest(self, interests: list[Interest]) -> None:
         """Look at interests that were served and now have neither changes nor an error only when something happens."""
@@ -309,7 +351,7 @@ class EngineThread:
 
     def _has_news(self, interest: Interest) -> bool:
         """Whether an interest has rows, was never served, or its answer failed or recovered."""
-        if interest.ended:
+        if interest.ended or interest.id in self._taking:
             return False
         fails = interest.error is not None
         failure_sent = interest.id in self._failed
@@ -320,6 +362,17 @@ class EngineThread:
 
 def do_nothing(service: Service) -> None:
     """Wake the engine's thread, which then continues requests."""
+
+
+def without_tracebacks(error: KpgError) -> KpgError:
+    """Return an error without references to frames: they would keep the request, and its answer, until a collection."""
+    chain: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and found not in chain:
+        found.__traceback__ = None
+        chain.append(found)
+        found = found.__cause__ or found.__context__
+    return error
 
 
 def fail(future: Future[Any], reason: KpgError) -> None:
@@ -335,7 +388,7 @@ def run_work(request: EngineRequest, service: Service) -> None:
         try:
             future.set_result(request.work(service))
         except KpgError as error:
-            future.set_exception(error)
+            future.set_exception(without_tracebacks(error))
         except Exception as error:  # a bug: its caller gets an error, and the engine continues
             LOGGER.exception("a request failed", extra={MEMBERS: {"request": request.label}})
             future.set_exception(error)

@@ -68,7 +68,8 @@ async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
     if request.method in ("GET", "HEAD"):
         raise BadRequest(413, "a GET request has no body here")
     if length > max_bytes:
-        raise BadRequest(413, f"the body has {length:,} bytes; {max_bytes:,} are allowed")
+        hint = "send less, or raise the limit: kpg serve --max-message-bytes N"
+        raise BadRequest(413, f"the body has {length:,} bytes; {max_bytes:,} are allowed; {hint}")
     if request.headers.get("Expect", "").lower() == "100-continue":
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     return HttpRequest(request.method, request.target, request.headers, await reader.readexactly(length))

@@ -20,7 +20,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -43,6 +44,7 @@ from kpg.protocol import requests
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.json_schema import schema
 from kpg.protocol.message_codec import plain, read
+from kpg.protocol.replies import RowsReply
 from kpg.protocol.strict_decoder import build
 from kpg.server.client_connection import as_reply
 from kpg.server.console_files import console_files, console_response
@@ -51,6 +53,7 @@ from kpg.server.http_sessions import follow, interest_request, perform
 from kpg.server.hub import Hub
 from kpg.server.request_handlers import last_time
 from kpg.server.server_log import LOGGER, MEMBERS, log
+from kpg.server.session import MAX_LOOP_CHARACTERS
 from kpg.server.tokens import TokenHolder
 
 STATUS_CODES: tuple[tuple[type[KpgError], int], ...] = (
@@ -163,13 +166,22 @@ async def readiness(hub: Hub) -> Response:
 
 async def post(hub: Hub, kind: type[requests.Request], body: bytes, holder: TokenHolder) -> Response:
     """Run a request of the protocol, and reply with the members of its reply."""
+    if len(body) > MAX_LOOP_CHARACTERS:
+        request = await hub.loop.run_in_executor(hub.decoder, request_of, kind, body)
+    else:
+        request = request_of(kind, body)
+    return await reply_to(hub, request, len(body), holder)
+
+
+def request_of(kind: type[requests.Request], body: bytes) -> requests.Request:
+    """Return the request that a body holds. Any thread may call this."""
     try:
         members: Any = read(body.decode()) if body else {}
     except UnicodeDecodeError:
         raise ProtocolError("the body is not UTF-8") from None
     if not isinstance(members, dict):
         raise ProtocolError("the body is not a JSON object", hint='For example {"text": "path"}.')
-    return await reply_to(hub, build(kind, {**members, "id": 0}, "$"), len(body), holder)
+    return build(kind, {**members, "id": 0}, "$")
 
 
 async def query(hub: Hub, parameters: dict[str, str], holder: TokenHolder) -> Response:
@@ -181,13 +193,30 @@ async def query(hub: Hub, parameters: dict[str, str], holder: TokenHolder) -> Re
 
 
 async def reply_to(hub: Hub, request: requests.Request, size: int, holder: TokenHolder) -> Response:
-    """Run a request; many rows take long to encode, so that happens outside the event loop."""
-    reply = await perform(hub, request, size, holder)
+    """Run a request. Many rows are sent page by page, as the client reads them: their body has no length."""
+    reply, pages = await perform(hub, request, size, holder)
+    members = {name: value for name, value in plain(reply).items() if name not in ("id", "more")}
+    if pages is None:
+        return Response(200, to_json(members))
+    first = members.pop("rows")
+    head = f'{to_json({"columns": members.pop("columns")})[:-2]},"rows":[{rows_json(first)}'
+    end = f"],{to_json(members)[1:]}" if members else "]}\n"
+    events = rows_events(head, pages, end)
+    return Response(200, await anext(events), events=events)  # a generator that has begun runs its end when closed
 
-    def encoded() -> str:
-        return to_json({name: value for name, value in plain(reply).items() if name != "id"})
 
-    return Response(200, await asyncio.to_thread(encoded))
+async def rows_events(head: str, pages: AsyncGenerator[RowsReply, None], end: str) -> AsyncGenerator[str, None]:
+    """Yield the head of a text, the rows of the pages after the first, and the end of the text."""
+    async with aclosing(pages):
+        yield head
+        async for page in pages:
+            yield f",{rows_json(plain(page)['rows'])}"
+        yield end
+
+
+def rows_json(rows: list[list[Any]]) -> str:
+    """Return rows as a part of a JSON list."""
+    return to_json(rows)[1:-2]
 
 
 async def changes(hub: Hub, parameters: dict[str, str], last: str | None, holder: TokenHolder) -> Response:

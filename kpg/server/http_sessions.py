@@ -1,6 +1,6 @@
 """Sessions of HTTP requests: each request is a client of its own, with the limits, rights and metrics of any client.
 
-    await perform(hub, request, size, holder)      run one request; return its reply, rows of all pages together
+    await perform(hub, request, size, holder)      run one request; return its first reply, and the others of many rows
     await follow(hub, request, holder)             begin or continue an interest; return its changes as events
 
 An event has the id `KEY:STEP`. A client that reconnects sends the last one in `Last-Event-ID` and continues there: no
@@ -12,11 +12,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kpg.errors import InputError, ResourceError
+from kpg.errors import InputError
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.message_codec import encode
 from kpg.protocol.replies import AnyReply, ChangesMessage, EndedMessage, ErrorReply, RowsReply
@@ -24,10 +22,8 @@ from kpg.protocol.requests import InterestRequest, Request
 from kpg.protocol.strict_decoder import build
 from kpg.server.client_connection import ClientConnection
 from kpg.server.hub import Hub
+from kpg.server.session_limits import too_many_sessions
 from kpg.server.tokens import TokenHolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEEP_ALIVE_SECONDS: Final = 15.0  # between comments in a stream without changes, so that a lost reader is noticed
 KEY_BYTES: Final = 16
@@ -36,38 +32,50 @@ KEY_BYTES: Final = 16
 def open_client(hub: Hub, holder: TokenHolder) -> ClientConnection:
     """Return a new client with an open session."""
     if hub.session_count >= hub.limits.sessions:
-        raise ResourceError(f"the server has {hub.limits.sessions} sessions, which is the maximum", hint="Try later.")
+        raise too_many_sessions(hub.limits)
     client = hub.connect()
     client.session.admit(holder)
     return client
 
 
-@contextmanager
-def session_of(hub: Hub, holder: TokenHolder) -> Iterator[ClientConnection]:
-    """A client for one request."""
+async def perform(
+    hub: Hub, request: Request, size: int, holder: TokenHolder
+) -> tuple[AnyReply, AsyncGenerator[RowsReply, None] | None]:
+    """Run a request and return its reply; raise the error of one that fails.
+
+    Many rows are several replies. The caller reads the others one by one and closes their generator: the session lasts
+    until then, so that a client that does not read holds one session and one page of rows.
+    """
     client = open_client(hub, holder)
+    messages = messages_of(client)
     try:
-        yield client
+        client.execute(client.session.submit(request, size))
+        first = await anext(messages)
+        if isinstance(first, ErrorReply):
+            raise error_of(first.failure)
+    except BaseException:
+        client.close()
+        raise
+    if not (isinstance(first, RowsReply) and first.more):
+        client.close()
+        return first, None
+    pages = pages_of(client, messages)
+    await anext(pages)  # a generator that has begun runs its end when it is closed
+    return first, pages
+
+
+async def pages_of(client: ClientConnection, messages: AsyncIterator[AnyReply]) -> AsyncGenerator[Any, None]:
+    """Yield None, then the pages of rows after the first; end the session."""
+    try:
+        yield None
+        async for message in messages:
+            assert isinstance(message, RowsReply)
+            yield message
+            if not message.more:
+                return
+            await asyncio.sleep(0)  # other clients run between two pages
     finally:
         client.close()
-
-
-async def perform(hub: Hub, request: Request, size: int, holder: TokenHolder) -> AnyReply:
-    """Run a request and return its reply; raise the error of one that fails."""
-    with session_of(hub, holder) as client:
-        client.execute(client.session.submit(request, size))
-        pages: list[Any] = []
-        async for message in messages_of(client):
-            pages.append(message)
-            if isinstance(message, ErrorReply):
-                raise error_of(message.failure)
-            if not (isinstance(message, RowsReply) and message.more):
-                break
-            await asyncio.sleep(0)  # other clients run between two pages
-        last: AnyReply = pages[-1]
-        if isinstance(last, RowsReply):
-            last = replace(last, rows=tuple(row for page in pages for row in page.rows))
-        return last
 
 
 async def messages_of(client: ClientConnection) -> AsyncIterator[AnyReply]:

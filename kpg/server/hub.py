@@ -19,12 +19,12 @@ from typing import Any, Final
 from kpg.errors import Closed
 from kpg.observe.metrics import as_prometheus, snapshot
 from kpg.protocol import requests
-from kpg.server.change_payload import ChangePayload
+from kpg.server.change_payload import ChangePayload, QueryRows
 from kpg.server.client_connection import PERMANENT_FAILURES, ClientConnection
 from kpg.server.engine_thread import EngineThread
 from kpg.server.flow_control import SendBudget
 from kpg.server.lost_sessions import LostSessions
-from kpg.server.request_handlers import RequestContext, RequestResult, handle_request
+from kpg.server.request_handlers import RequestContext, RequestResult, handle_request, label_of
 from kpg.server.served_interests import ServedInterest, ServedInterests
 from kpg.server.server_log import log
 from kpg.server.server_metrics import ServerMetrics
@@ -169,10 +169,14 @@ class Hub:
 
         def work(service: Service) -> RequestResult:
             context = RequestContext(service, self.engine, owner, self.limits.rows, holder, self.tables)
-            return handle_request(context, request)
+            result = handle_request(context, request)
+            budget = self._budget_of(owner) if isinstance(result, QueryRows) else None
+            if budget is not None and isinstance(result, QueryRows):  # before another read of the client begins
+                budget.add(result.table.nbytes)
+            return result
 
         number = getattr(request, "id", 0)
-        label, moment = f"{owner}-{number}", getattr(request, "as_of", None)
+        label, moment = label_of(owner, number), getattr(request, "as_of", None)
         if moment is None:
             future = self.engine.run(work, owner, label)
         else:

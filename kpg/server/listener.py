@@ -2,7 +2,8 @@
 
 Each client has a reader task and a writer task. The reader pauses while the client's outbox is full, and the writer
 waits for the socket, so a client that sends too much or never reads delays only itself. A client that does not answer
-pings is disconnected. Web pages of other sites cannot connect: an Origin header is refused unless it is allowed.
+pings, or takes nothing of what is sent to it, is disconnected after a minute. Web pages of other sites cannot connect:
+an Origin header is refused unless it is allowed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from kpg.server.http_connection import (
 from kpg.server.http_endpoints import respond
 from kpg.server.hub import Hub
 from kpg.server.server_log import LOGGER
-from kpg.server.session import decode_request
+from kpg.server.session import MAX_LOOP_CHARACTERS, decode_request
+from kpg.server.session_limits import too_many_sessions
+from kpg.server.socket_progress import SocketProgress
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
@@ -45,8 +48,8 @@ GOING_AWAY, TRY_LATER = 1001, 1013  # close codes of WebSocket
 DELIBERATE = (1000, 1001)  # close codes of a client that will not come back
 PING_INTERVAL_SECONDS = 20.0
 PING_TIMEOUT_SECONDS = 60.0  # a busy client answers late; a dead one is dropped after this
+STOPPED_SECONDS = 60.0  # the same of one that takes nothing: its pings wait for room in the socket
 CLOSE_TIMEOUT_SECONDS = 2.0
-MAX_LOOP_CHARACTERS = 1 << 16  # of a message that is decoded at once: a few milliseconds, in which no other is read
 MAX_REASON_BYTES = 120  # a closing frame holds 123 bytes of text
 OTHER_SITES = "web pages of other sites may not connect"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -91,6 +94,7 @@ class Listener:
         self.address = address
         self._server: Server | None = None
         self._http_tasks: set[asyncio.Task[Any]] = set()
+        self._sockets: set[ServerConnection] = set()
 
     async def open(self) -> str:
         """Listen, and return the URL for clients."""
@@ -133,12 +137,16 @@ class Listener:
         return f"{'wss' if context else 'ws'}://{host}:{port}"
 
     async def close(self) -> None:
-        """Stop accepting clients, close all connections, and wait for them up to the close timeout."""
+        """Stop accepting clients, close all connections, and cut those that are not closed after the close timeout."""
         for task in tuple(self._http_tasks):
             task.cancel()
         if self._server is not None:
             self._server.close(code=GOING_AWAY, reason="the server is shutting down")
-            await self._server.wait_closed()
+            closed = asyncio.ensure_future(self._server.wait_closed())
+            await asyncio.wait([closed], timeout=CLOSE_TIMEOUT_SECONDS)
+            for socket in self._sockets:  # a close frame waits for room in the socket of a client that does not read
+                socket.transport.abort()
+            await closed
 
     def _handshake(self, connection: ServerConnection, request: Request) -> HttpResponse | None:
         """Check a WebSocket handshake; return the refusal, if any."""
@@ -177,9 +185,8 @@ class Listener:
             await self._answer(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             writer.transport.abort()
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # the task ends here: asyncio would report the error of one that was cancelled
             writer.transport.abort()
-            raise
         except Exception:
             LOGGER.exception("an HTTP connection failed")
             writer.transport.abort()
@@ -228,13 +235,16 @@ class Listener:
             return
         if self.hub.session_count >= self.hub.limits.sessions:
             self.hub.metrics.add("kpg_refused_total", reason="sessions")
-            await socket.close(TRY_LATER, f"the server has {self.hub.limits.sessions} sessions, which is the maximum")
+            await socket.close(TRY_LATER, too_many_sessions(self.hub.limits).what)
             return
-        client = self.hub.connect()
-        tasks = [asyncio.create_task(task(socket, client)) for task in (self._read, self._write)]
+        client, progress = self.hub.connect(), SocketProgress(socket.transport)
+        work = (self._read(socket, client), self._write(socket, client, progress), self._cut_stopped(socket, progress))
+        tasks = [asyncio.create_task(task) for task in work]
+        self._sockets.add(socket)
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the other may then wait forever
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the others may then wait forever
         finally:
+            self._sockets.discard(socket)
             client.close(lost=socket.close_code not in DELIBERATE)
             for task in tasks:
                 task.cancel()
@@ -255,14 +265,22 @@ class Listener:
                 client.execute(client.session.receive(data, decoded))
                 await client.outbox.wait_for_room()
 
-    async def _write(self, socket: ServerConnection, client: ClientConnection) -> None:
+    async def _cut_stopped(self, socket: ServerConnection, progress: SocketProgress) -> None:
+        """Cut the connection of a client that takes nothing of what is sent to it."""
+        await progress.stopped(STOPPED_SECONDS)
+        socket.transport.abort()
+
+    async def _write(self, socket: ServerConnection, client: ClientConnection, progress: SocketProgress) -> None:
         from websockets.exceptions import ConnectionClosed
 
         with suppress(ConnectionClosed):
             while True:
                 messages, on_sent = await client.outbox.next()
-                for message in messages:
+                for number, message in enumerate(messages):
+                    if number:  # serve others in between: `send` does not wait while the socket takes everything
+                        await asyncio.sleep(0)
                     await socket.send(encode(message))
+                    progress.note_sent()
                     self.hub.metrics.add("kpg_messages_sent_total")
                 if on_sent is not None:
                     on_sent()

@@ -21,6 +21,7 @@ from kpg.server.engine_thread import FETCH
 from kpg.server.hub import Hub
 from kpg.server.pg_users import PgUsers
 from kpg.server.server_log import log
+from kpg.server.session_limits import too_many_sessions
 from kpg.server.tokens import TokenHolder
 from kpg.service import Service
 from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
@@ -60,10 +61,9 @@ class PgBackend:
         """Count a new session."""
         if self._hub.session_count >= self._hub.limits.sessions:
             self._hub.metrics.add("kpg_refused_total", reason="sessions")
-            what = f"sorry, too many clients already: the server has {self._hub.limits.sessions:,} sessions"
-            raise with_sqlstate(
-                TOO_MANY_CONNECTIONS, ResourceError(what, hint="Close connections, or try again later.")
-            )
+            error = too_many_sessions(self._hub.limits)
+            what = f"sorry, too many clients already: {error.what}"
+            raise with_sqlstate(TOO_MANY_CONNECTIONS, ResourceError(what, detail=error.detail, hint=error.hint))
         return self._hub.open_sql_session(holder)
 
     def close_session(self, number: int) -> None:

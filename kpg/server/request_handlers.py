@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kpg.errors import InputError, NotAuthorised, SchemaMismatch, Stopped, UndefinedName
+from kpg.errors import InputError, KpgError, NotAuthorised, SchemaMismatch, Stopped, UndefinedName
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.value_expressions import column_type
 from kpg.server.change_payload import ChangePayload, QueryRows
@@ -70,7 +70,11 @@ def handles(*kinds: type[requests.Request]) -> Callable[[Handler], Handler]:
 def handle_request(context: RequestContext, request: requests.AnyRequest) -> RequestResult:
     """Run the handler of a request, with the rights of its tenant."""
     service, tenant = context.service, context.holder.tenant
-    with service.grants.acting_as(tenant), service.planner.serving(tenant or context.owner):
+    with (
+        service.grants.acting_as(tenant),
+        service.hidden.kept_from(tenant),
+        service.planner.serving(tenant or context.owner),
+    ):
         return HANDLERS[type(request)](context, request)
 
 
@@ -157,12 +161,15 @@ def follow(context: RequestContext, request: requests.InterestRequest) -> NewInt
 
 def limits_of(context: RequestContext, limits: dict[str, Any] | None) -> dict[str, float | None] | None:
     """Return the limits of a request. Users may multiply the server's limits by USER_FACTOR, admins may lift them."""
-    defaults = asdict(context.service.limits.query)
+    own = context.service.limits
+    defaults = {**asdict(own.query), "rounds": own.query.rounds or own.rounds}
     for name, value in (limits or {}).items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise InputError(f"the limit {name} is not a number", detail=f"It is {value!r}.")
         allowed = defaults.get(name)
         if context.holder.role == "admin" or allowed is None:
+            continue
+        if name == "rounds" and value is None:  # stands for the server's limit
             continue
         if value is None or value > USER_FACTOR * allowed:
             hint = f"A user may raise it to {USER_FACTOR * allowed:,.0f}; the server's option is for all."
@@ -301,6 +308,23 @@ def stop(context: RequestContext, request: requests.StopRequest) -> replies.Done
         error = Stopped("the request was stopped", hint="Ask the administrator of the server.")
         context.engine.stop_requests(request.session, with_sqlstate(QUERY_CANCELED, error))
     return replies.DoneReply(request.id, last_time(context.service))
+
+
+@handles(requests.CancelCallRequest)
+def cancel(context: RequestContext, request: requests.CancelCallRequest) -> replies.DoneReply:
+    """Stop another request of the same session, if it still waits."""
+    context.engine.stop_requests(context.owner, canceled(), label_of(context.owner, request.request))
+    return replies.DoneReply(request.id, last_time(context.service))
+
+
+def canceled() -> KpgError:
+    """Return the error of a request that its client does not wait for any more."""
+    return with_sqlstate(QUERY_CANCELED, Stopped("the request was canceled", hint="Its client has canceled it."))
+
+
+def label_of(session: int, request: int) -> str:
+    """Return the name of a request in logs and in the engine."""
+    return f"{session}-{request}"
 
 
 @handles(requests.ObserveRequest)

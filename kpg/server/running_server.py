@@ -20,6 +20,7 @@ from types import TracebackType
 from kpg.api.contracts import Database
 from kpg.api.exit_order import end_at_exit
 from kpg.api.free_memory import default_limit
+from kpg.columns.full_collections import collect_when_grown
 from kpg.errors import InputError
 from kpg.extras import require
 from kpg.kernels.warm import use_cached_code
@@ -39,12 +40,18 @@ from kpg.service import Limits, Service
 Report = Callable[[str], object]
 MAX_ROUNDS = 1_000  # of one recursion; one that diverges takes about two seconds for them
 MAX_UNREAD_ROWS = 10_000  # unread changes of an interest above which they are consolidated
+MAX_SNAPSHOT_SECONDS = 60.0  # without a read: others' memory grows with what it pins
 MAX_ANSWER_RULES = 500  # that one answer is computed by: other clients wait while its dataflow is built
 
 
 def default_limits() -> Limits:
     """Return the limits of the service in a server."""
-    return Limits(rounds=MAX_ROUNDS, waiting_rows=MAX_UNREAD_ROWS, answer_rules=MAX_ANSWER_RULES)
+    return Limits(
+        rounds=MAX_ROUNDS,
+        waiting_rows=MAX_UNREAD_ROWS,
+        answer_rules=MAX_ANSWER_RULES,
+        snapshot_seconds=MAX_SNAPSHOT_SECONDS,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +195,7 @@ def serve(settings: Settings, report: Report) -> None:
             loop.add_signal_handler(number, server.end.set)
         gc.collect()
         gc.freeze()  # a full collection would walk all modules and compiled code: 0.3 s in which every client waits
+        collect_when_grown()
 
     begin_log(settings.log)
     use_cached_code()  # no request should wait while the process changes to machine code

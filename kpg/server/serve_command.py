@@ -144,6 +144,8 @@ LIMITS = (
     ("rows", "N", "rows of one answer (1000000)"),
     ("rounds", "N", "rounds of one recursion (1000)"),
     ("pending", "N", "requests without a reply (64)"),
+    ("pending-bytes", "BYTES", "the same in bytes (67108864)"),
+    ("snapshot-seconds", "N", "without a read, after which a transaction of SQL can read no more (60)"),
     ("hold-seconds", "N", "for which the interests of a lost connection wait for their client (60)"),
     ("hold-bytes", "BYTES", "steps that one session has not acknowledged, and changes while it is lost (67108864)"),
     ("waiting-bytes", "BYTES", "rows on their way to one client (67108864)"),
@@ -175,7 +177,13 @@ LIMITS = (
     ("memory", "BYTES", "memory of each process (its own, and three quarters of the free memory)"),
 )
 
-SERVICE = ("rounds", "answer_rules", "plan_seconds", "plan_bytes")  # options that are limits of the service
+SERVICE = (
+    "rounds",
+    "answer_rules",
+    "plan_seconds",
+    "plan_bytes",
+    "snapshot_seconds",
+)  # options that are limits of the service
 # Limits of each query, and of all queries of a session and of a tenant.
 GROUP = ("kept_rows", "kept_bytes", "step_rows", "first_seconds", "cpu_percent")
 QUERY = ("product_rows", "relations", *GROUP)  # of each query

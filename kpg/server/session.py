@@ -13,10 +13,11 @@ engine's results come back through `finish_request`. The session guarantees, for
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from kpg.errors import InputError, KpgError, NotAuthorised, ProtocolError, UndefinedName
+from kpg.errors import InputError, KpgError, NotAuthorised, ProtocolError, ResourceError, UndefinedName
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.message_codec import decode, identify
 from kpg.protocol.messages import VERSION
@@ -38,6 +39,7 @@ from kpg.server.tokens import Role, TokenHolder, Tokens
 from kpg.version import __version__
 
 MAX_HELLO_CHARACTERS: Final = 10_000  # limit before authentication
+MAX_LOOP_CHARACTERS: Final = 1 << 16  # of a message that the event loop decodes: a few milliseconds without other work
 WAIT_HINT: Final = "Wait for replies first."
 WRONG_DATA, POLICY, TOO_BIG = 1003, 1008, 1009  # close codes of WebSocket
 
@@ -82,12 +84,20 @@ class ForgetSteps:
 Action = SendMessage | RunRequest | AllowChanges | ForgetSteps | CloseConnection
 
 
-def decode_request(data: str) -> AnyRequest | ProtocolError:
+@dataclass(frozen=True, slots=True)
+class RefusedMessage:
+    """A message that holds no request."""
+
+    error: ProtocolError
+    id: int | None  # of the message, if it has one
+
+
+def decode_request(data: str) -> AnyRequest | RefusedMessage:
     """Return the request that a message holds, or why it holds none. Any thread may call this."""
     try:
         return decode(data, REQUESTS)
     except ProtocolError as error:
-        return error
+        return RefusedMessage(error, identify(data))
 
 
 class Session:
@@ -99,7 +109,7 @@ class Session:
         self.state: Literal["handshake", "open", "closed"] = "handshake"
         self.flows: dict[int, FlowControl] = {}  # by interest
         self.pending: dict[int, AnyRequest] = {}  # requests without a reply
-        self.rules = 0
+        self._rules: set[tuple[str, ...]] = set()  # the names of each rule text that it has registered
         self._pending_characters: dict[int, int] = {}
         self._tokens = tokens
         self._limits = limits
@@ -109,7 +119,7 @@ class Session:
         """The role of its token."""
         return self.holder.role
 
-    def receive(self, data: str | bytes, decoded: AnyRequest | ProtocolError | None = None) -> list[Action]:
+    def receive(self, data: str | bytes, decoded: AnyRequest | RefusedMessage | None = None) -> list[Action]:
         """Return the actions that an incoming message requires; `decoded` is its request, if it is known already."""
         if self.state == "closed":
             return []
@@ -118,11 +128,16 @@ class Session:
         limit = self._limits.message_bytes
         limit = min(MAX_HELLO_CHARACTERS, limit) if self.state == "handshake" else limit
         if len(data) > limit:
-            error = over_limit(f"a message of {len(data):,} characters", limit, "Send smaller messages.")
+            what = f"a message of {len(data):,} characters"
+            error = over_limit(what, "message_bytes", limit, "Send smaller messages.")
+            if self.state == "handshake":
+                error = ResourceError(
+                    f"{what}: a hello may have {limit:,}", hint="Connect with a token of this server."
+                )
             return self._close(TOO_BIG, error)
         request = decode_request(data) if decoded is None else decoded
-        if isinstance(request, ProtocolError):
-            return self._refuse(identify(data), request)
+        if isinstance(request, RefusedMessage):
+            return self._refuse(request.id, request.error)
         try:
             return self._authenticate(request) if self.state == "handshake" else self._accept(request, len(data))
         except KpgError as error:
@@ -176,9 +191,10 @@ class Session:
         if request.id in self.pending:
             raise ProtocolError(f"request {request.id} still waits for its reply", hint="Give each request its own id.")
         if len(self.pending) >= self._limits.pending:
-            raise over_limit("too many requests wait for their reply", self._limits.pending, WAIT_HINT)
+            raise over_limit("too many requests wait for their reply", "pending", self._limits.pending, WAIT_HINT)
         if self.pending and sum(self._pending_characters.values()) + size > self._limits.pending_bytes:
-            raise over_limit("requests that wait for their reply are too large", self._limits.pending_bytes, WAIT_HINT)
+            what = "requests that wait for their reply are too large"
+            raise over_limit(what, "pending_bytes", self._limits.pending_bytes, WAIT_HINT)
         self._authorise(request)
         self._check_limits(request)
         self.pending[request.id] = request
@@ -198,16 +214,16 @@ class Session:
             )
 
     def _check_limits(self, request: Request) -> None:
-        pending = sum(isinstance(other, InterestRequest) for other in self.pending.values())
-        if isinstance(request, InterestRequest) and len(self.flows) + pending >= self._limits.queries:
-            raise over_limit(
-                "too many interests", self._limits.queries, "End interests that are no longer read, with uninterest."
-            )
+        pending = Counter(map(type, self.pending.values()))
+        if isinstance(request, InterestRequest) and len(self.flows) + pending[InterestRequest] >= self._limits.queries:
+            hint = "End interests that are no longer read, with uninterest."
+            raise over_limit("too many interests", "queries", self._limits.queries, hint)
         if isinstance(request, RegisterRequest):
             if (request.text is None) == (request.plan is None):
                 raise InputError("either text or plan must be given", hint="Datalog and EDN are text.")
-            if self.rules >= self._limits.rules:
-                raise over_limit("too many rules", self._limits.rules, "Unregister rules that are no longer used.")
+            if len(self._rules) + pending[RegisterRequest] >= self._limits.rules:
+                hint = "Unregister rules that are no longer used."
+                raise over_limit("too many rules", "rules", self._limits.rules, hint)
 
     def _acknowledge(self, request: AckRequest) -> list[Action]:
         flow = self.flows.get(request.interest)  # unknown if it ended while the message was in transit
@@ -231,10 +247,10 @@ class Session:
             return [SendMessage(ErrorReply(failure_of(result), getattr(request, "id", None)))]
         if isinstance(request, UninterestRequest):
             self.flows.pop(request.interest, None)
-        if isinstance(result, RegisteredReply):
-            self.rules += 1
+        if isinstance(request, RegisterRequest) and isinstance(result, RegisteredReply):
+            self._rules |= {result.names} if result.names else set()
         if isinstance(request, UnregisterRequest):
-            self.rules = max(0, self.rules - 1)
+            self._rules = {names for names in self._rules if request.name not in names}
         return [SendMessage(result)]
 
     def add_interest(self, request: InterestRequest, interest: int, followed: bool) -> list[Action]:

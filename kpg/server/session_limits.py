@@ -35,6 +35,19 @@ class SessionLimits:
         return {name: float(value) for name, value in asdict(self).items()}
 
 
-def over_limit(what: str, limit: int, hint: str) -> ResourceError:
+def too_many_sessions(limits: SessionLimits) -> ResourceError:
+    """Return the error of a client that connects to a server with as many sessions as it may have."""
+    return ResourceError(
+        f"the server has {limits.sessions:,} sessions, which is the maximum",
+        detail=f"The limit sessions is {limits.sessions:,}.",
+        hint="Close connections, or try again later. Or raise the limit: kpg serve --max-sessions N.",
+    )
+
+
+def over_limit(what: str, name: str, limit: int, hint: str) -> ResourceError:
     """Return the error for a limit that a session has reached."""
-    return ResourceError(f"{what}: this session may have {limit:,}", hint=hint)
+    return ResourceError(
+        f"{what}: this session may have {limit:,}",
+        detail=f"The limit {name} is {limit:,}.",
+        hint=f"{hint} Or raise the limit: kpg serve --max-{name.replace('_', '-')} N.",
+    )

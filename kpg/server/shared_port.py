@@ -39,13 +39,14 @@ class PortConnection(ServerConnection):
         self._head = b""
         self._is_websocket = False
         self._is_decided = False
+        self._timer: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the head before the WebSocket library learns of the connection."""
         self._undecided = cast(asyncio.Transport, transport)
-        self._timer = self.loop.create_task(self._abort_in_time())
-        self._tasks.add(self._timer)
-        self._timer.add_done_callback(self._tasks.discard)
+        timer = self._timer = self.loop.create_task(self._abort_in_time())
+        self._tasks.add(timer)
+        timer.add_done_callback(self._tasks.discard)
 
     async def _abort_in_time(self) -> None:
         """End a connection that sends no whole head in time, or when the server ends."""
@@ -54,6 +55,12 @@ class PortConnection(ServerConnection):
         finally:
             if not self._is_decided:
                 self._undecided.abort()
+
+    def _end_timer(self) -> None:
+        """Cancel the timer and forget it: its error would refer to this connection."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Pass data on; at the end of the head, decide."""
@@ -65,7 +72,7 @@ class PortConnection(ServerConnection):
         if self._head.find(END_OF_HEAD, searched) < 0 and len(self._head) <= MAX_HEAD_BYTES:
             return
         self._is_decided = True
-        self._timer.cancel()
+        self._end_timer()
         if UPGRADE.search(self._head.partition(END_OF_HEAD)[0] + b"\r\n"):
             self._is_websocket = True
             super().connection_made(self._undecided)
@@ -84,6 +91,6 @@ class PortConnection(ServerConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Record the end of the connection."""
-        self._timer.cancel()
+        self._end_timer()
         if self._is_websocket:
             super().connection_lost(exc)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kpg.api.collection import Collection
 from kpg.api.contracts import Arrangement, Input, Output, SourceCollection
@@ -22,12 +22,13 @@ from kpg.columns.building_turns import building_in_turns
 from kpg.errors import UndefinedName
 from kpg.query.ir.program import Program
 from kpg.query.lower.lower_program import LoweredProgram, base_relations, schema_of
-from kpg.service.planner import SMALL_PROGRAM_RULES
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database
 
 QuerySource: TypeAlias = Input | Output | Arrangement
+
+MAX_RULES_BUILT_WHOLE: Final = 10  # without a pause: half a millisecond for each, to lower and to render it
 
 
 class DataflowBuilder:
@@ -51,7 +52,7 @@ class DataflowBuilder:
     @contextmanager
     def in_turns(self, program: Program) -> Iterator[None]:
         """Let other requests run while a large program is lowered and its dataflow is built in this block."""
-        if len(program.rules) <= SMALL_PROGRAM_RULES:
+        if len(program.rules) <= MAX_RULES_BUILT_WHOLE:
             yield
         else:
             with self.db.in_turns(), building_in_turns():

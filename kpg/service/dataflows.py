@@ -28,6 +28,7 @@ from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, spread
 from kpg.errors import DataError, KpgError, UndefinedName
 from kpg.query.ir.program import Relation
+from kpg.service.initial_rows import InitialRows
 from kpg.service.subscription import Interest
 from kpg.service.tenant_parts import TenantPart, TokenFilter, can_be_alone, only
 
@@ -53,9 +54,11 @@ class MaintainedAnswer:
         self.users = 0  # interests, and queries built on this answer
         self.interests: list[Interest] = []
         self._held = list(held)
-        self._unserved: list[Interest] = []  # joined before the first answer was complete
-        if not output.db.answers_lag:
-            output.skip_changes()  # earlier rows are read from the index when an interest joins
+        self._rows = InitialRows(output, self.interests.extend)
+        if output.db.answers_lag:
+            output.hold_changes()  # earlier rows are read from the index when an interest joins
+        else:
+            output.skip_changes()
         output.on_change(self._push)
 
     # Interests
@@ -63,32 +66,15 @@ class MaintainedAnswer:
     def join(self, interest: Interest) -> None:
         """Push the rows to an interest when the answer is complete, and each change from then on."""
         self.users += 1
-        interest.follow(self.output, self._serve)
+        rows = self._rows
+        interest.follow(self.output, lambda: rows.serve(interest), lambda: rows.wait_for(interest))
         interest.answer_error = self.error
-        self._unserved.append(interest)
-        self._serve()
-
-    def _serve(self) -> bool:
-        """Push the rows to interests that have none yet. Return whether the first answer is complete."""
-        complete = self.output.answered
-        if complete and self._unserved:
-            self.output.notify()  # changes up to now are for the interests that were served before
-            self._push_rows()
-        return complete
-
-    def _push_rows(self) -> None:
-        if not self._unserved:
-            return
-        blocks = [self.output.lanes()] if self.output.complete_through is not None else []
-        unserved, self._unserved = self._unserved, []  # only now: the answer may have failed
-        for interest in unserved:
-            for rows in blocks:
-                interest.push_block(rows)
-        self.interests += unserved
+        rows.add(interest)
+        rows.serve(interest)
 
     def leave(self, interest: Interest) -> None:
         """Push nothing more to an interest."""
-        (self._unserved if interest in self._unserved else self.interests).remove(interest)
+        (self._rows if interest in self._rows else self.interests).remove(interest)
         self.release()
 
     def _push(self, changes: Changes) -> None:
@@ -96,7 +82,7 @@ class MaintainedAnswer:
         growth = sum_of(spread(updates.diffs, len(updates)))
         for interest in self.interests:
             interest.push(updates, 0, len(updates), growth)
-        self._push_rows()
+        self._rows.note(updates)
 
     def error(self) -> KpgError | None:
         """Return why the answer has no value now, if so."""
@@ -257,6 +243,10 @@ class TenantDataflow:
         if removed:
             self.parameters.remove([(interest.id, *row) for row in removed])
 
+    def discard(self) -> None:
+        """Drop the dataflow, which no tenant has joined."""
+        self._release()
+
     def flush(self) -> None:
         """Close the open time if it holds arguments, so that their rows become visible."""
         db = self.parameters.db
@@ -323,7 +313,7 @@ class TenantDataflow:
     def _open_part(self, failed: TenantPart, token: int, start: int) -> None:
         """Let a new part serve new tenants: the one that did has failed, with a single tenant."""
         try:
-            part = self._build(failed.tokens.without([token]))
+            part = self._build_whole(failed.tokens.without([token]))
         except KpgError:  # new tenants get a dataflow of their own each
             return
         failed.tokens = only(token)
@@ -332,6 +322,11 @@ class TenantDataflow:
         self._parts.insert(0, part)
         self._start(part)
         self._count_tenants()
+
+    def _build_whole(self, tokens: TokenFilter) -> TenantPart:
+        """Build a part while nothing else runs: its time of beginning must not pass, nor its tenants change."""
+        with self.parameters.db.uninterrupted():
+            return self._build(tokens)
 
     def _error_of(self, token: int) -> Exception | None:
         """Return why a tenant's answer has no value. A part in which a row fails is divided first."""
@@ -364,7 +359,7 @@ class TenantDataflow:
         parts: list[TenantPart] = []
         try:
             for chosen in filters:
-                parts.append(self._build(chosen))
+                parts.append(self._build_whole(chosen))
                 parts[-1].begin_at(max(failed.start, start))
                 parts[-1].is_division = True
                 parts[-1].output.take_limits(failed.output)

@@ -130,7 +130,8 @@ class Inspector:
             text = service.rules.by_name.get(name)
             described = sizes.get(name) or sizes.get(f"answer {name}") or sizes.get(f"shared answer {name}")
             figures = (None,) * 3 if described is None else tuple(described[key] for key in SIZES)
-            source = "" if text is None else text.source[:MAX_TEXT_CHARACTERS]
+            is_seen = text is not None and service.hidden.sees_text(service.grants.tenant, text)
+            source = text.source[:MAX_TEXT_CHARACTERS] if text is not None and is_seen else ""
             yield (name, self._kind(name), columns, service.grants.owner(name), *figures, followed[name], source)
         if service.grants.tenant is None:
             for name, (view, _) in sorted(catalog_of(service.db).views.items()):
@@ -158,6 +159,8 @@ class Inspector:
                 continue
             used = dataflows.get(interest.dataflow, NO_DATAFLOW)
             error, upto = interest.error, interest.upto
+            if error is not None and tenant is not None:
+                error = interest.shown(error)
             state = f"failed: {error}" if error is not None else used["state"]
             session = interest.owner if isinstance(interest.owner, int) else None
             lag = max(0, service.time - upto)

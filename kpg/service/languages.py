@@ -22,7 +22,7 @@ from kpg.query.edn.structure import is_query
 from kpg.query.ir.compile import compile
 from kpg.query.ir.constructors import Constructor, UserFunctor
 from kpg.query.ir.infer_column_kinds import infer_column_kinds
-from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, Negation, Truth, subformulas
+from kpg.query.ir.literals import Atom, Conjunction, Disjunction, Formula, Negation, Truth, aggregates, subformulas
 from kpg.query.ir.program import (
     AggregateReduction,
     Directive,
@@ -145,7 +145,14 @@ def split_attributes(existing: Mapping[str, Relation]) -> tuple[Kinds, Kinds]:
 def check_literals(rules: Iterable[Rule], limits: TextLimits) -> None:
     """Raise if a rule has too many atoms and conditions."""
     for rule in rules:
-        limits.check_literals(sum(not isinstance(part, CONNECTIVES) for part in subformulas(rule.body)))
+        in_heads = sum(literals_of(aggregate.body) for head in rule.heads for aggregate in aggregates(head))
+        limits.check_literals(literals_of(rule.body) + in_heads)
+
+
+def literals_of(formula: Formula) -> int:
+    """Return the number of atoms and conditions of a formula, with those in its aggregates."""
+    own = sum(not isinstance(part, CONNECTIVES) for part in subformulas(formula))
+    return own + sum(literals_of(aggregate.body) for aggregate in aggregates(formula))
 
 
 def compile_text(program: Program, existing: Mapping[str, Relation], limits: TextLimits) -> RuleText:

@@ -80,6 +80,7 @@ class Limits:
     answer_rules: int | None = 10_000  # rules that one answer is computed by
     plan_seconds: float = 2.0  # CPU time to parse and plan a text in the planner process
     plan_bytes: int = 512 << 20  # memory for the same
+    snapshot_seconds: float | None = None  # without a read, after which an SQL transaction can read no more
     waiting_rows: int = 100_000  # unread changes of an interest above which they are consolidated
 
     def check_queries(self, owner: object, held: int) -> None:

@@ -10,6 +10,7 @@ A one-shot query returns the rows of an answer as of a time. It uses the first t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +28,7 @@ from kpg.query.source_text import did_you_mean
 from kpg.service.dataflows import MaintainedAnswer, TenantDataflow
 from kpg.service.languages import RuleText
 from kpg.service.limits import Limits
+from kpg.service.planner import SMALL_PROGRAM_RULES
 from kpg.service.sharing import AnswerBuilder, ArgumentRow, Arguments, TenantBuilder, client_schema
 from kpg.service.subscription import Interest
 
@@ -55,7 +57,8 @@ class OneShotQueries:
             name = text.bases[0].name
             hint = did_you_mean(name, self.answers.catalog.relations)
             raise UndefinedName(f"no relation is called {name!r}", hint=hint)
-        with TemporaryText(self.answers, text):
+        is_small = len(text.rules) <= SMALL_PROGRAM_RULES  # else others run while it is planned in another process
+        with TemporaryText(self.answers, text), self.db.uninterrupted() if is_small else nullcontext():
             read = self._prepare(text.names[-1], arguments, as_of, limit)
         return read()  # may wait, when the names of the text are free again
 
@@ -153,11 +156,18 @@ DERIVED = "derived again: constants and joins reach into it, and only the indexe
 REUSED = 'with sharing="answers" its shared answer is read'
 
 
-def explain(answers: AnswerBuilder, tenants: TenantBuilder, interests: Iterable[Interest], name: str) -> str:
-    """Return what a rule or relation reads, how it is or would be computed, and which dataflows serve it."""
+def explain(
+    answers: AnswerBuilder, tenants: TenantBuilder, interests: Iterable[Interest], name: str, is_hidden: bool
+) -> str:
+    """Return what a rule or relation reads, how it is or would be computed, and which dataflows serve it.
+
+    If it `is_hidden` what the rule reads, only its columns and its language are shown.
+    """
     relation = answers.relation(name)
     columns = ", ".join(f"{column.name}: {column.kind}" for column in relation.columns)
     lines = [f"{name}({columns})", *explain_origin(answers, name), ""]
+    if is_hidden:
+        return "\n".join([*lines, "it reads relations that this tenant may not see: how it is computed is not shown"])
     lines += explain_dependencies(answers, name)
     lines += explain_dataflows(answers, tenants, [interest for interest in interests if interest.name == name], name)
     lines += explain_indexes(answers, name)

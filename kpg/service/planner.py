@@ -4,9 +4,9 @@
     planner.compile(program)                          `compile`, of a program that an answer needs
     planner.sql(text, name)                           `parse_statements`
 
-A text is small if it takes a few milliseconds at most. Large texts go to the planner process
-(kpg/service/planner_process.py), which enforces the limits; `wait` returns when the result is there. The service of a
-server serves others meanwhile.
+A text is small if it takes some ten milliseconds at most; a request reads and compiles it in turns. Large texts go to
+the planner process (kpg/service/planner_process.py), which enforces the limits; `wait` returns when the result is
+there. The service of a server serves others meanwhile.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kpg.sql.parse.sql_statements import AnyStatement
 
 SMALL_TEXT_CHARACTERS: Final = 2_000
+SHORT_TEXT_CHARACTERS: Final = 200  # read and compiled in some milliseconds, without a pause
 SMALL_PROGRAM_RULES: Final = 50  # after the expansion of disjunctions and aggregates
 MAX_SMALL_CHOICES: Final = 4  # disjunctions, negated groups and aggregates of a small text: each may double its rules
 CHOICE: Final = re.compile(r";|\{|!\s*\(|\(\s*(?:or|not)|Union|Negate|Aggregate")
@@ -53,6 +54,11 @@ class Planner:
         self._wait = wait
         self._client: ContextVar[Hashable] = ContextVar("client of the request", default=None)
 
+    @property
+    def client(self) -> Hashable:
+        """The client that texts are planned for now."""
+        return self._client.get()
+
     @contextmanager
     def serving(self, client: Hashable) -> Iterator[None]:
         """Plan texts in this block for a client; the planner process takes clients in fair turns."""
@@ -65,14 +71,14 @@ class Planner:
     def rules(self, language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
         """Read and check a text of rules."""
         arguments = (language, text, name, existing, self._limits.text)
-        if self.is_in_place(text):
+        if is_small(text):
             return read_rules(*arguments)
         result: RuleText = self._elsewhere("rules", *arguments)
         return result
 
-    def is_in_place(self, text: str) -> bool:
-        """Return whether `rules` reads a text in place, so that nothing else happens meanwhile."""
-        return is_small(text)
+    def is_read_whole(self, text: str) -> bool:
+        """Return whether `rules` may read a text whole, because it is done soon."""
+        return len(text) <= SHORT_TEXT_CHARACTERS and is_small(text)
 
     def compile(self, program: Program) -> Program:
         """Compile the program that an answer needs; raise OverLimit if it has too many rules."""
@@ -107,7 +113,7 @@ class Planner:
     def _elsewhere(self, name: str, *arguments: Any) -> Any:
         limits = self._limits
         task = PlanTask(name, arguments)
-        future = shared_planner().submit(task, limits.plan_seconds, limits.plan_bytes, self._client.get())
+        future = shared_planner().submit(task, limits.plan_seconds, limits.plan_bytes, self.client)
         self._wait(future)
         return future.result()
 

@@ -19,7 +19,7 @@ They are derived from the registered texts, so they are not stored on disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -71,14 +71,20 @@ class RuleStore:
         self.by_name |= {relation.name: registered for relation in text.relations}
         return registered
 
-    def remove(self, name: str) -> RegisteredText:
-        """Remove the text that defines a rule; raise while rules of other texts read it."""
+    def remove(self, name: str, may_name: Callable[[str], bool] = lambda name: True) -> RegisteredText:
+        """Remove the text that defines a rule; raise while rules of other texts read it.
+
+        The error names those that the caller may see.
+        """
         removed = self.find(name)
         own = {relation.name for relation in removed.text.relations}
         readers = [text for text in self.texts.values() if text is not removed and text.reads & own]
         if readers:
-            names = ", ".join(reader for text in readers for reader in text.text.names)
-            raise InUse(f"cannot unregister {name!r}", detail=f"Read by: {names}.", hint="Unregister those first.")
+            names = [reader for text in readers for reader in text.text.names]
+            seen = list(filter(may_name, names))
+            more = ["rules of other tenants"] if len(seen) < len(names) else []
+            detail = f"Read by: {', '.join(seen + more)}."
+            raise InUse(f"cannot unregister {name!r}", detail=detail, hint="Unregister those first.")
         del self.texts[removed.number]
         for relation in own:
             del self.by_name[relation]

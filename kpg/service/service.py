@@ -15,7 +15,9 @@ db, relations, their rows and rules survive a restart; interests do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,7 @@ from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
 from kpg.service.base_relations import Catalog, Change, ChangeBlock, EncodedChanges
 from kpg.service.grants import Grants
+from kpg.service.hidden_rules import HiddenRules
 from kpg.service.inspection import Inspector
 from kpg.service.interests import InterestOptions, InterestRegistry
 from kpg.service.languages import RuleText, check_functors, read_rules
@@ -86,6 +89,7 @@ class Service:
         self.guard = db.limit_queries(limits.query)
         self._usage: dict[tuple[str, Any], UsageGroup] = {}  # by "session" or "tenant" and its name
         self.grants = Grants(db)
+        self.hidden = HiddenRules(self.grants, self.rules)
         self.answers = AnswerBuilder(db, self.catalog, self.rules, limits, self.planner, self.guard)
         self.tenants = TenantBuilder(self.answers)
         self._one_shot = OneShotQueries(db, self.answers, self.tenants, limits)
@@ -97,6 +101,7 @@ class Service:
         for declaration in self._store.relations():
             self.catalog.add(declaration)
         self.sql = SqlRelations(db, self.catalog, self.planner, self._require_unused, self._registry.new_number)
+        self.sql.snapshots.max_idle_seconds = limits.snapshot_seconds
         if db.is_durable:
             self.sql.publish()  # rules read the tables and views of SQL
         for number, language, source, name in self._store.texts():
@@ -241,12 +246,13 @@ class Service:
         return rule_text.names
 
     def _read_rules(self, language: str, text: str, name: str | None) -> RuleText:
-        """Read and check a text; again if what it names has changed while it was planned elsewhere."""
+        """Read and check a text; again if what it names has changed meanwhile: others run unless the text is short."""
+        if self.planner.is_read_whole(text):
+            return self.planner.rules(language, text, name, self.relations())
         while True:
             existing = self.relations()
-            rule_text = self.planner.rules(language, text, name, existing)
-            if self.planner.is_in_place(text):
-                return rule_text
+            with self.db.in_turns():
+                rule_text = self.planner.rules(language, text, name, existing)
             now = self.relations()
             own = [relation.name for relation in (*rule_text.relations, *rule_text.bases)]
             if all(existing.get(used) == now.get(used) for used in (*own, *relations_read(rule_text))):
@@ -295,7 +301,7 @@ class Service:
         if held:
             hint = "Uninterest it first."
             raise InUse(f"cannot unregister {name!r}", detail=f"There is an interest in {held[0]}.", hint=hint)
-        self._store.remove_text(self.rules.remove(name))
+        self._store.remove_text(self.rules.remove(name, partial(self.grants.may, "read")))
         self.grants.forget(own)
         self._system.update()
 
@@ -312,6 +318,7 @@ class Service:
 
     def grant(self, name: str, tenant: str, right: str) -> None:
         """Let a tenant ("*" for all) read or write a relation, attribute or rule; see `kpg.service.grants`."""
+        self.grants.require_owner(name)  # before the name is looked up: the hints of errors name what is similar
         self.answers.relation(name)  # raises if there is none
         self.grants.grant(name, tenant, right)
 
@@ -355,13 +362,22 @@ class Service:
         limits        other values for some `QueryLimits`, if the interest builds a dataflow
         """
         self.grants.require("read", [name])
-        self._require_readable([name])
-        self._registry.wait_for_turn(name, owner)
-        with self.guard.raised(limits, self._groups(owner)):
+        tenant = self.grants.tenant
+        with self._asking([name], owner, limits):
+            self._registry.wait_for_turn(name, owner)
             options = InterestOptions(name, arguments, owner, sharing, joins, granularity, log, sink)
             interest = self._registry.add(options)
-        interest.tenant = self.grants.tenant
+        interest.tenant = tenant
+        interest.shown = lambda error: self.hidden.shown(error, tenant, [name])
         return interest
+
+    @contextmanager
+    def _asking(self, names: Sequence[str], owner: Any, limits: Mapping[str, float | None] | None) -> Iterator[None]:
+        """Ask in this block for answers that read some names, with the limits of an owner and of the request."""
+        with self.hidden.kept_from(self.grants.tenant, names):
+            self._require_readable(names)
+            with self.guard.raised(limits, self._groups(owner)):
+                yield
 
     def _groups(self, owner: Any) -> tuple[UsageGroup, ...]:
         """Return the groups that the queries of an owner count for: those of the owner and of the tenant."""
@@ -437,13 +453,11 @@ class Service:
         """
         if language is None:
             self.grants.require("read", [text_or_name])
-            self._require_readable([text_or_name])
-            with self.guard.raised(limits, self._groups(owner)):
+            with self._asking([text_or_name], owner, limits):
                 table = self._one_shot.query(text_or_name, arguments, as_of, limit)
         else:
             text = self._read_rules(language, text_or_name, self.answers.unique_label("query"))
-            self._require_readable(relations_read(text))
-            with self.guard.raised(limits, self._groups(owner)):
+            with self._asking(relations_read(text), owner, limits):
                 table = self._one_shot.query_text(text, arguments, as_of, limit)
         self.limits.check_rows(text_or_name, table.num_rows)
         return table if limit is None else table.slice(0, limit)
@@ -451,7 +465,8 @@ class Service:
     def explain(self, name: str) -> str:
         """Return how a rule is or would be computed, and what it shares with other queries."""
         self.grants.require("read", [name])
-        return explain(self.answers, self.tenants, self.interests.values(), name)
+        is_hidden = bool(self.hidden.names(self.grants.tenant, [name]))
+        return explain(self.answers, self.tenants, self.interests.values(), name, is_hidden)
 
     # Inspection
 

@@ -25,11 +25,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from kpg.api.collection import Collection
 from kpg.api.query_limits import QueryAdmission
 from kpg.columns.functions import col, lit
+from kpg.columns.pause_points import pause
 from kpg.columns.schema import Schema
 from kpg.errors import InUse, ProgramError, UndefinedName
 from kpg.query.demand import magic_sets
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 Sharing = Literal["auto", "nothing", "answers", "tenants"]
 SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
 FORMER_NAMES: dict[str, Sharing] = {"trunk": "answers"}  # accepted from clients of earlier versions
+Item = TypeVar("Item")
+ITEMS_PER_PAUSE: Final = 256  # arguments that are checked: less than a millisecond
 Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 ArgumentRow: TypeAlias = tuple[Any, ...]
 SCALARS = (bool, int, float, str)
@@ -118,7 +121,8 @@ class AnswerBuilder:
         self, name: str, cut: frozenset[str] = frozenset(), unregistered: RuleText | None = None
     ) -> Program:
         """Return the program that an answer needs, compiled."""
-        program = self.planner.compile(self.program(name, cut, unregistered))
+        with self.db.in_turns():
+            program = self.planner.compile(self.program(name, cut, unregistered))
         self.guard.check_relations(max((sum(1 for _ in atoms(rule.body)) for rule in program.rules), default=0))
         return program
 
@@ -164,7 +168,7 @@ class AnswerBuilder:
                 collection = dataflow.collections(program)[name]
                 with self._using_label(label or default_label) as free:
                     output = dataflow.install(collection, free)
-            self._require_same_rules(name, program, texts)
+            self.require_same_rules(name, program, texts)
             self.flush()
             return MaintainedAnswer(relation, output, dataflow.held)
 
@@ -179,7 +183,7 @@ class AnswerBuilder:
         finally:
             self._labels.discard(label)
 
-    def _require_same_rules(self, name: str, program: Program, texts: Mapping[str, Any]) -> None:
+    def require_same_rules(self, name: str, program: Program, texts: Mapping[str, Any]) -> None:
         """Raise if rules of a program were replaced by another request while it was planned or built."""
         changed = [
             relation.name
@@ -262,16 +266,18 @@ class TenantBuilder:
         parameters = self.answers.parameters(name)
         relation = self.answers.relation(name)
         names = [column.name for column in (relation.columns if parameters is None else parameters.columns[1:])]
-        all_arguments = argument_list(name, arguments)
-        for argument in all_arguments:
-            for column in argument:
-                if column not in names:
-                    raise UndefinedName(f"{name} has no argument {column!r}", hint=did_you_mean(column, names))
-            if not argument or set(argument) != set(all_arguments[0]):
-                raise ProgramError(
-                    f"the arguments for {name} do not bind the same columns",
-                    hint="Give each a value for the same columns, at least one.",
-                )
+        with self.answers.db.in_turns():
+            all_arguments = argument_list(name, arguments)
+            bound = set(all_arguments[0])
+            for argument in with_pauses(all_arguments):
+                for column in argument:
+                    if column not in names:
+                        raise UndefinedName(f"{name} has no argument {column!r}", hint=did_you_mean(column, names))
+                if not argument or set(argument) != bound:
+                    raise ProgramError(
+                        f"the arguments for {name} do not bind the same columns",
+                        hint="Give each a value for the same columns, at least one.",
+                    )
         missing = [] if parameters is None else [column for column in names if column not in all_arguments[0]]
         if missing:
             raise ProgramError(f"{name} has no value for its parameter {missing[0]!r}")
@@ -293,7 +299,12 @@ class TenantBuilder:
         if key in self.failed:
             return build()
         if dataflow is None:
-            dataflow = self.dataflows[key] = build()
+            built = build()
+            dataflow = self.dataflows.get(key)
+            if dataflow is not None and dataflow.living:  # of another request, which ran while this one built
+                built.discard()
+                return dataflow
+            dataflow = self.dataflows[key] = built
             dataflow.output.leave_groups()  # it does not belong to the first of its tenants
         return dataflow
 
@@ -303,12 +314,13 @@ class TenantBuilder:
             return self._for_query(name, self.answers.rules.by_name[name].text, None, joins)
         relation = self.answers.relation(name)
         bound = tuple(column for column in relation.columns if column.name in columns)
+        texts = dict(self.answers.rules.by_name)
         program = self.answers.compiled_program(name)
 
         def rows(dataflow: DataflowBuilder, arguments: Collection) -> tuple[Collection, str]:
             return self._rows_of_rule(dataflow, relation, program, columns, arguments)
 
-        return self._install(name, bound, joins, rows)
+        return self._install(name, bound, joins, rows, program, texts)
 
     def shared_by_shape(self, name: str) -> tuple[TenantDataflow, ArgumentRow]:
         """Return the dataflow of all queries with the shape of this one, and the constants of this one."""
@@ -346,13 +358,14 @@ class TenantBuilder:
         parameters = text.parameters
         assert parameters is not None
 
+        texts = dict(self.answers.rules.by_name)
         program = self.answers.compiled_program(name, unregistered=unregistered)
 
         def rows(dataflow: DataflowBuilder, arguments: Collection) -> tuple[Collection, str]:
             collection = dataflow.collections(program, {parameters.name: arguments})[name]
             return collection, f"{name} is a query over its parameters"
 
-        return self._install(name, parameters.columns[1:], joins, rows)
+        return self._install(name, parameters.columns[1:], joins, rows, program, texts)
 
     def _rows_of_rule(
         self,
@@ -384,8 +397,15 @@ class TenantBuilder:
         return dataflow.collections(demand.program, {demand.seeds: seeded})[demand.answer], demand.reason
 
     def _install(
-        self, name: str, columns: Sequence[RelationColumn], joins: str, build_rows: BuildRows
+        self,
+        name: str,
+        columns: Sequence[RelationColumn],
+        joins: str,
+        build_rows: BuildRows,
+        program: Program,
+        texts: Mapping[str, Any],
     ) -> TenantDataflow:
+        """Build a dataflow; others run meanwhile if its program is large. It was planned with these texts."""
         answers = self.answers
         answers.limits.check_memory(name)
         label = answers.unique_label(f"{name} by {', '.join(column.name for column in columns)}")
@@ -393,9 +413,14 @@ class TenantBuilder:
         parameters = answers.db.input(f"parameters of {label}", schema, keep_on_disk=False)
         parameters.keep_by(*[column.name for column in columns])
         reasons: list[str] = []
+        limits = answers.guard.current  # also of the parts that it is divided into, whichever request does that
 
         def build_part(tokens: TokenFilter) -> TenantPart:
-            with answers.dataflow_builder({}, joins) as dataflow:
+            with (
+                answers.guard.using(limits),
+                answers.dataflow_builder({}, joins) as dataflow,
+                dataflow.in_turns(program),
+            ):
                 rows, reason = build_rows(dataflow, tokens.of(parameters))
                 reasons.append(reason)
                 part_label = answers.unique_label(f"tenants of {label}") if len(reasons) > 1 else f"tenants of {label}"
@@ -405,6 +430,7 @@ class TenantBuilder:
         part: TenantPart | None = None
         try:
             part = build_part(TokenFilter())
+            answers.require_same_rules(name, program, texts)
             answers.flush()
             return TenantDataflow(build_part, part, parameters, reasons[0])
         except BaseException:  # also if it fails on its first rows
@@ -414,13 +440,20 @@ class TenantBuilder:
             raise
 
 
+def with_pauses(items: Sequence[Item]) -> Iterator[Item]:
+    """Yield some items, with a pause after each few hundred."""
+    for start in range(0, len(items), ITEMS_PER_PAUSE):
+        pause()
+        yield from items[start : start + ITEMS_PER_PAUSE]
+
+
 def argument_list(name: str, arguments: Any) -> list[Mapping[str, Any]]:
     """Return one argument or several as a list; raise if they are neither."""
     hint = 'Give one, as in {"x": 1}, or a list of them.'
     all_arguments = [arguments] if isinstance(arguments, Mapping) else arguments
     if not isinstance(all_arguments, (list, tuple)) or not all_arguments:
         raise ProgramError(f"no argument for {name}", hint=hint)
-    for argument in all_arguments:
+    for argument in with_pauses(all_arguments):
         if not isinstance(argument, Mapping) or not all(isinstance(value, SCALARS) for value in argument.values()):
             raise ProgramError(f"{argument!r} is no argument for {name}", hint=hint)
     return list(all_arguments)

@@ -28,6 +28,7 @@ from kpg.service.base_relations import BaseRelation, Catalog
 from kpg.service.planner import Planner
 from kpg.service.relation_declarations import RelationDeclaration
 from kpg.sql.catalog.database_catalog import catalog_of
+from kpg.sql.catalog.open_snapshots import OpenSnapshots
 from kpg.sql.session.query_result import QueryResult
 from kpg.sql.session.session_cursors import ChangeCursor
 from kpg.sql.session.sql_session import SqlSession
@@ -131,7 +132,7 @@ class SqlRelations:
                 takes_turns=True,
             )  # fmt: skip
             self._queues[owner] = RequestQueue(self.db.wait_for_future)
-        with self._queues[owner].turn(), self.db.in_turns():
+        with self._queues[owner].turn(), self.db.in_turns(), self._planner.serving(owner):
             try:
                 return function(session)
             finally:
@@ -150,6 +151,11 @@ class SqlRelations:
         """Return whether a relation belongs to the service, so that SQL only reads it."""
         relation = self._catalog.relations.get(name)
         return relation is not None and not isinstance(relation, SqlRelation)
+
+    @property
+    def snapshots(self) -> OpenSnapshots:
+        """The past that open transactions may read."""
+        return catalog_of(self.db).snapshots
 
     def in_transaction(self, owner: Any) -> bool:
         """Whether the session of a client has an open transaction."""

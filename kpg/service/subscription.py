@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from kpg.algebra.frontier import Frontier
 from kpg.columns.consolidation import consolidate
 from kpg.columns.count_limits import counts_as_int64
 from kpg.columns.exact_diffs import sum_of
+from kpg.columns.pause_points import aside
 from kpg.columns.schema import Schema
 from kpg.columns.selection import slice_updates
 from kpg.columns.table_rows import decode, decode_rows
@@ -36,6 +37,8 @@ from kpg.service.limits import Limits
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database, Output
+
+UnreadRange: TypeAlias = tuple[Updates, int, int]  # a block of changes, and the part of it that is meant
 
 MAX_SHARED_BLOCKS = 64  # unread blocks kept by reference: a reference to one range keeps the whole block in memory
 
@@ -77,7 +80,8 @@ class AnswerChanges:
     @property
     def table(self) -> pa.Table:
         """The rows as an Arrow table."""
-        return decode(self.schema, np.ascontiguousarray(self.updates.data[: self.schema.width]), self.db.symbols)
+        data = self.updates.data[: self.schema.width]
+        return decode(self.schema, aside(data.size, np.ascontiguousarray, data), self.db.symbols)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows with columns `_time` and `_diff`."""
@@ -111,10 +115,12 @@ class Interest:
         self.asked = -1  # the epoch of the last change of its arguments, if it shares a dataflow with other tenants
         self.has_own_errors = False  # whether it may have an error although its answer has none
         self.exceeded_limit = False  # whether its arguments made a dataflow that tenants share exceed a limit
-        self.answer_error: Callable[[], Exception | None] = lambda: None  # set by the dataflow that serves it
+        self.answer_error: Callable[[], Exception | None] = no_error  # set by the dataflow that serves it
+        self.shown: Callable[[Exception], Exception] = unchanged  # an error as its tenant may see it
         self.before_take: Callable[[], None] = do_nothing
         self.on_news: Callable[[Interest], None] | None = None  # called when it may have changes or an error
-        self._ready: Callable[[], bool] = lambda: True
+        self._ready: Callable[[], bool] = always
+        self._wait_ready: Callable[[], None] | None = None
         self._output: Output | None = None
         self._db = db
         self._columns = columns
@@ -123,7 +129,7 @@ class Interest:
         self._consolidation_limit = limits.waiting_rows
         self._lanes = max(1, schema.width)
         self._max_rows = sys.maxsize if limits.rows is None else limits.rows
-        self._unread: list[tuple[Updates, int, int]] = []  # ranges of blocks
+        self._unread: list[UnreadRange] = []
         self._unread_rows = 0
         self._answer_rows = 0  # the size of the answer, as the sum of all changes pushed
         self._refusal: KpgError | None = None
@@ -134,9 +140,12 @@ class Interest:
         """The names and kinds of the columns."""
         return tuple((column.name, column.kind) for column in self._columns)
 
-    def follow(self, output: Output, ready: Callable[[], bool]) -> None:
-        """Set the output that the changes come from, and the function that tells whether its first rows are here."""
-        self._output, self._ready = output, ready
+    def follow(self, output: Output, ready: Callable[[], bool], wait_ready: Callable[[], None] | None = None) -> None:
+        """Set the output that the changes come from, and the function that tells whether its first rows are here.
+
+        `wait_ready` waits for the first rows, if the answer can be complete before they are here.
+        """
+        self._output, self._ready, self._wait_ready = output, ready, wait_ready
         self._tell_news()
 
     def _tell_news(self) -> None:
@@ -181,6 +190,8 @@ class Interest:
         if output is not None and self._may_lag(output):
             output.notify()
             self._ready()
+        if self._wait_ready is not None and self.error is None:
+            self._wait_ready()
 
     def _settled_error(self) -> Exception | None:
         """Wait for the changes, and return the error of the answer; again if the error has replaced the dataflow."""
@@ -193,8 +204,10 @@ class Interest:
 
     @property
     def can_take(self) -> bool:
-        """Whether `take` need not wait for a dataflow that has replaced a failed one."""
-        return self._output is None or not self._may_lag(self._output) or self._output.answered
+        """Whether `take` need not wait for a dataflow that has replaced a failed one, or for the first rows."""
+        if self._output is None or not self._may_lag(self._output):
+            return True
+        return self._output.answered and (self._wait_ready is None or self._ready())
 
     def _may_lag(self, output: Output) -> bool:
         return not output.ended and self._db.answers_lag and self._db.epoch > 0
@@ -216,7 +229,7 @@ class Interest:
 
     @property
     def error(self) -> Exception | None:
-        """The error that `take` would raise now, if any."""
+        """The error that `take` would raise now, if any, with all that it says."""
         return self._refusal or self.answer_error()
 
     def release_delayed(self) -> None:
@@ -235,7 +248,11 @@ class Interest:
         if self.on_news is not None:
             self.on_news(self)
         if len(self._unread) > MAX_SHARED_BLOCKS or self._unread_rows > self._consolidation_limit:
-            self._compact_unread()
+            is_whole = len(self._unread) == 1 and end - start == len(updates)
+            if is_whole and updates.times.shape[1] == 1:  # the rows of one time: there is nothing to sum or release
+                self._consolidation_limit = max(self._consolidation_limit, 2 * self._unread_rows)
+            else:
+                self._compact_unread()
 
     def push_block(self, updates: Updates) -> None:
         """Receive all changes of a block."""
@@ -257,7 +274,7 @@ class Interest:
     def leave_answer(self, error: KpgError) -> None:
         """Raise an error on each further read, and depend on no answer any more."""
         self.refuse(error)
-        self.before_take, self._ready, self._output = do_nothing, lambda: True, None
+        self.before_take, self._ready, self._wait_ready, self._output = do_nothing, always, None, None
 
     def _compact_unread(self) -> None:
         """Copy the unread ranges, which releases their blocks, and consolidate them if they exceed the limit."""
@@ -270,20 +287,47 @@ class Interest:
 
     def _copy_unread(self) -> Updates:
         """Return the unread changes as one block without the lanes of tokens."""
-        if not self._unread:
-            return no_updates(self._lanes, 1)
-        return concatenate([last_lanes(updates, start, end, self._lanes) for updates, start, end in self._unread])
+        return self._copy(self._unread)
 
-    def take(self) -> AnswerChanges:
-        """Return all changes since the last call, each (row, time) once, earlier times first."""
+    def _copy(self, ranges: list[UnreadRange]) -> Updates:
+        if not ranges:
+            return no_updates(self._lanes, 1)
+        parts = [last_lanes(updates, start, end, self._lanes) for updates, start, end in ranges]
+        return parts[0] if len(parts) == 1 else aside(sum(part.data.size for part in parts), concatenate, parts)
+
+    def take(self, wait: bool = True) -> AnswerChanges:
+        """Return all changes since the last call, each (row, time) once, earlier times first.
+
+        Without `wait`, return those that have arrived: the caller knows that it need not wait for the answer.
+        """
         if self.ended:
             raise Closed(f"the interest in {self.name} has ended")
-        self.before_take()
-        if (error := self._settled_error()) is not None:
-            raise error
-        updates = self._copy_unread()
+        if wait:
+            self.before_take()
+        elif self._output is not None and self._may_lag(self._output):
+            self._output.notify()  # so that all changes before `upto` are here
+        if (error := self._settled_error() if wait else self.error) is not None:
+            raise self.shown(error)
+        ranges, upto = self._unread, self.upto
         self._unread, self._unread_rows, self._consolidation_limit = [], 0, self._limits.waiting_rows
-        return AnswerChanges(updates, self._schema, self._db, self.upto)
+        try:
+            with self._db.in_turns():  # others may run meanwhile, and push later changes
+                updates = self._copy(ranges)
+        except BaseException:
+            self._put_back(ranges)
+            raise
+        return AnswerChanges(updates, self._schema, self._db, upto)
+
+    def put_back(self, changes: AnswerChanges) -> None:
+        """Make changes that were taken unread again: they did not reach their reader. Later ones follow them."""
+        if len(changes):
+            self._put_back([(changes.updates, 0, len(changes))])
+
+    def _put_back(self, ranges: list[UnreadRange]) -> None:
+        if not self.ended and self._refusal is None:
+            self._unread[:0] = ranges
+            self._unread_rows += sum(end - start for _, start, end in ranges)
+            self._tell_news()
 
     def unread(self) -> Iterator[tuple[Schema, Updates]]:
         """Yield the unread changes, so that the db keeps the symbols in them."""
@@ -294,6 +338,8 @@ class Interest:
         """Discard unread changes and refuse further reads."""
         self.ended = True
         self._unread, self._unread_rows = [], 0
+        self.answer_error, self.before_take, self.shown = no_error, do_nothing, unchanged  # they refer to this interest
+        self._ready, self._wait_ready, self.on_news = always, None, None
 
     def __repr__(self) -> str:
         return f"Interest({self.id}, {self.name!r}, owner={self.owner!r})"
@@ -326,11 +372,12 @@ class GranularInterest(Interest):
         self._delayed.push(last_lanes(updates, start, end, self._lanes))
         self._tell_news()
 
-    def take(self) -> AnswerChanges:
+    def take(self, wait: bool = True) -> AnswerChanges:
         if not self.ended:
-            self.before_take()
+            if wait:
+                self.before_take()
             self._push_due(self._delayed.take())
-        return super().take()
+        return super().take(wait)
 
     def release_delayed(self) -> None:
         self._push_due(self._delayed.take_all())
@@ -366,6 +413,20 @@ class SinkInterest:
     def frontier(self) -> Frontier | None:
         """Return the frontier up to which all changes were taken; None while some are delayed."""
         return None if self._interest.due_in is not None else self._output.frontier()
+
+
+def always() -> bool:
+    """Return that the first rows are there."""
+    return True
+
+
+def no_error() -> None:
+    """Return no error."""
+
+
+def unchanged(error: Exception) -> Exception:
+    """Return an error with all that it says."""
+    return error
 
 
 def do_nothing() -> None:

@@ -115,6 +115,7 @@ class TenantPart:
     def release(self) -> None:
         """Drop the dataflow."""
         self.output.release()
+        self._stop.clear()  # they refer to the dataflow that this is a part of
         for release in self.held:
             release()
         self.held.clear()

@@ -56,7 +56,7 @@ class RelationDescription:
     writable: bool
     schema: TrustedJson
     key: tuple[str, ...]
-    placed: tuple[str, ...]  # the columns that are hashed to choose the rank of a row
+    placed: tuple[str, ...]  # the columns that are hashed to choose the rank of a row; none if one rank has all rows
     ranks: tuple[tuple[str, int], ...]  # the address of each rank
     generation: int
     epoch: Int64

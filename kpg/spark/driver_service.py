@@ -127,11 +127,13 @@ class DriverService:
             )
         placed = db.ask(PlacementCommand(name))[0].value
         key = tuple(getattr(relation, "key", ()))
+        if placed is None or (name in db.inputs and not placed):
+            placed = key or tuple(relation.schema.names)
         return requests.RelationDescription(
             writable=name in db.inputs,
             schema=write_schema(relation.schema),
             key=key,
-            placed=placed or key or tuple(relation.schema.names),
+            placed=placed,
             ranks=tuple(db.coordinator.members[rank].address for rank in range(db.workers)),
             generation=db.coordinator.generation,
             epoch=db.epoch,

@@ -34,7 +34,7 @@ class RelationPlacement:
     writable: bool
     schema: Schema
     key: tuple[str, ...]
-    placed: tuple[str, ...]  # the columns that are hashed to choose the rank of a row
+    placed: tuple[str, ...]  # the columns that are hashed to choose the rank of a row; none if one rank has all rows
     ranks: tuple[tuple[str, int], ...]
     generation: int
     epoch: int

@@ -110,11 +110,16 @@ class TraceHandle:
                     detail=f"It is {self._physical}.",
                 )
             self._physical = physical
-            self.spine.invalidate_physical()
+            (self._spine or self.spine).invalidate_physical()
+
+    def acknowledge(self, upper: Frontier) -> None:
+        """Set the physical frontier to an upper that the reader has processed, unless a function computes it."""
+        if self._physical_source is None and upper is not self._physical:
+            self.set_physical(upper)
 
     def batches(self, through: Frontier | None) -> tuple[Batch, ...]:
         """Return the batches through an upper, oldest first; all batches for None."""
-        return self.spine.batches_through(through)
+        return (self._spine or self.spine).batches_through(through)
 
     def clone(self, name: str, since: Frontier | None = None) -> TraceHandle:
         """Return another handle on the trace, with the present since of this one and the present upper as physical.
@@ -122,7 +127,8 @@ class TraceHandle:
         The caller may give the since, if it has just read it.
         """
         handle = TraceHandle.__new__(TraceHandle)
-        handle._claim(self.spine, name, self.since if since is None else since)  # no check: this handle guarantees it
+        spine = self._spine or self.spine
+        handle._claim(spine, name, self.since if since is None else since)  # no check: this handle guarantees it
         return handle
 
     def release(self) -> None:

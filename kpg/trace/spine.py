@@ -32,10 +32,11 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kpg.algebra.frontier import CLOSED, Frontier
 from kpg.columns.pause_points import can_pause
+from kpg.columns.updates import Updates
 from kpg.events import TraceEvents
 from kpg.trace.batch import Batch
 from kpg.trace.layer import Layer
@@ -46,6 +47,8 @@ from kpg.trace.unsorted_batch import is_unsorted
 
 if TYPE_CHECKING:
     from kpg.trace.handle import TraceHandle
+
+MAX_SUMMED_UPDATES: Final = 1 << 14  # whose diffs are summed to estimate rows, which takes some 10 µs
 
 
 class Spine:
@@ -145,12 +148,13 @@ class Spine:
             merged.append(self._tail.batch)
         return (*merged, *self._pending)
 
-    def search_table(self, upper: Frontier, keys: int) -> tuple[SearchTable, int] | None:
+    def search_table(self, upper: Frontier, keys: int, sort: bool = True) -> tuple[SearchTable, int] | None:
         """Return the table of all batches to search some keys, and the number of batches through an upper.
 
         Return None unless the upper is that of the trace, or the lower of the last batch, and while a merge pauses.
+        Unless it may `sort`, there is none while a load is unsorted.
         """
-        if self._visible is not None:
+        if self._visible is not None or not (sort or self._search_table is not None or self.is_sorted):
             return None
         table, self._searched_keys = self._search_table, self._searched_keys + keys
         if table is None or self._searched_keys >= table.keys_until_rebuild:
@@ -173,6 +177,19 @@ class Spine:
         return sum(map(len, self.batches_through(None)))
 
     @property
+    def estimated_rows(self) -> int:
+        """An estimate of the row count: of few updates, what inserts leave over removals; of many, their number.
+
+        A small trace may hold more changes that cancel than rows, until their times are merged; a large one is
+        compacted before these are many.
+        """
+        batches = self.batches_through(None)
+        updates = sum(map(len, batches))
+        if updates > MAX_SUMMED_UPDATES:
+            return updates
+        return min(updates, max(0, sum(sum_of_diffs(batch.updates) for batch in batches)))
+
+    @property
     def nbytes(self) -> int:
         """The memory of all batches, in bytes."""
         return sum(batch.nbytes for batch in self.batches_through(None))
@@ -190,7 +207,8 @@ class Spine:
     def append(self, batch: Batch) -> bool:
         """Append the batch that continues this trace. Return whether merges are due; an empty one moves the upper."""
         description, policy, rows = batch.description, self.policy, len(batch)
-        assert description.lower == self.upper, f"expected a batch from {self.upper}, not {batch.lower}"
+        lower = description.lower
+        assert lower is self.upper or lower == self.upper, f"expected a batch from {self.upper}, not {batch.lower}"
         assert self._visible is None, "a trace is changed by one step at a time"
         self.upper = description.upper
         if rows and self.events is not None:
@@ -201,7 +219,9 @@ class Spine:
             self._pending_rows += rows
             if self._search_table is not None and not self._search_table.append(batch):
                 self._search_table = None
-        return self._saved_fuel >= policy.min_fuel or self._has_many_pending()
+        if self._saved_fuel >= policy.min_fuel or self._pending_rows > policy.max_pending_rows:
+            return True
+        return len(self._pending) > policy.max_pending_batches
 
     def _has_many_pending(self) -> bool:
         policy = self.policy
@@ -449,3 +469,9 @@ class Spine:
             positive += rows - minus
             negative += minus
         return False
+
+
+def sum_of_diffs(updates: Updates) -> int:
+    """Return the sum of the first lane of the diffs."""
+    counts = updates.diffs[0]
+    return int(counts[0]) * len(updates) if len(counts) == 1 else int(counts.sum())

@@ -12,7 +12,7 @@ def reachable(db: kpg.Database, name: str) -> kpg.Output:
 
     def step(reach: kpg.Collection) -> kpg.Collection:
         pairs = by_src.join(reach, on={"src": "at"}).select(at=col("dst"), root=col("root"))
-        return pairs.concat(reach).distinct()
+        return pairs.consolidate().concat(reach).distinct()
 
     reach = query.select(at=col("src"), root=col("src")).distinct().iterate(step)
     return reach.semijoin(query, on={"root": "src", "at": "dst"}).output(name)

@@ -2,10 +2,15 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import kpg
-from kpg.api import unread_changes
+from kpg.api import unread_changes, unread_parts
+from kpg.api.unread_parts import UnreadParts
+from kpg.columns.updates import Updates, constant, spread
 
 
 def total(changes):
@@ -112,3 +117,52 @@ def test_a_kept_answer_without_readers_sums_nothing_until_the_first_read(monkeyp
         rows.remove([(7, 7)])
         db.advance()
         assert list(answer.changes()) == [((7, 7), 21, -1)]
+
+
+def counted(parts):
+    """Return the sum of each row and time."""
+    sums = Counter()
+    for part in parts:
+        times, diffs = (spread(block, len(part))[0].tolist() for block in (part.times, part.diffs))
+        for change in zip(part.data[0].tolist(), times, diffs, strict=True):
+            sums[change[:2]] += change[2]
+    return {key: total for key, total in sums.items() if total}
+
+
+def by_row(sums, through):
+    """Return the sum of each row through an epoch."""
+    rows = Counter()
+    for (row, time), total in sums.items():
+        if time <= through:
+            rows[row] += total
+    return {row: total for row, total in rows.items() if total}
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([-1, 1])), max_size=5), max_size=40),
+    st.integers(1, 8),
+    st.sets(st.integers(0, 40), max_size=3),
+)
+def test_parts_keep_the_changes_of_each_epoch(epochs, joined, reads):
+    """However parts are joined, a reader gets each change once, at its time; a sum has all changes up to its epoch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unread_parts, "MAX_SMALL_PARTS", joined)
+        parts, taken, made = UnreadParts(), [], []
+        for epoch, changes in enumerate(epochs):
+            if changes:
+                rows, diffs = np.array(changes).T
+                made.append(Updates(rows[None].copy(), constant((epoch,)), diffs[None].copy()))
+                parts.add(made[-1])
+            if epoch in reads:
+                taken += parts.take(epoch - 1)
+                assert all(time < epoch for _, time in counted(taken))
+        assert len(parts) <= len(epochs) // joined + joined and parts.rows == sum(map(len, parts))
+        assert counted([*taken, *parts]) == counted(made)
+        before, middle = counted(parts), len(epochs) // 2
+        parts.sum_through(middle)
+        after, summed = counted(parts), parts.summed_through
+        assert {key: n for key, n in after.items() if key[1] > middle} == {
+            key: n for key, n in before.items() if key[1] > middle
+        }
+        assert all(time > middle or time == summed for _, time in after)
+        assert all(by_row(after, epoch) == by_row(before, epoch) for epoch in range(max(0, summed), len(epochs)))

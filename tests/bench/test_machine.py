@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kpg.bench import machine
+from kpg.bench.measure import peak_resident_bytes
 from kpg.bench.runner import run_experiment
 from kpg.errors import OverBudget
 
@@ -18,6 +19,13 @@ def test_an_experiment_that_does_not_fit_is_refused_with_the_memory_it_needs(dec
     assert 0.2 < machine.largest_scale(large, 1.0, 2 * machine.GIB) < 0.25
     with pytest.raises(OverBudget):
         run_experiment(large, replace(options, scale=1e6))
+
+
+def test_memory_is_used_once_in_another_process():
+    size, before = machine.LEAST_TOUCHED_BYTES, peak_resident_bytes()
+    assert machine.touch_memory(size - 1) == 0
+    assert machine.touch_memory(size) == size
+    assert peak_resident_bytes() - before < size // 2
 
 
 def test_the_commit_is_that_of_the_source_with_a_plus_if_files_differ(tmp_path):

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.api import answer_lag
 from kpg.api.waiting_requests import WaitingRequests
+from kpg.cluster import cluster_output
 from tests.dataflow.test_slices import QUERIES, counted_rows, random_rows
 
 PRODUCT_ROWS = 900
@@ -176,7 +178,13 @@ class FallingBehind:
 def impatient():
     with kpg.open(workers=2, max_lag=3) as db:
         db.serve_requests(WaitingRequests())
+        db.call_workers("tests.cluster.test_lagging_answers:judge_at_once")
         yield db
+
+
+def judge_at_once(db):
+    """On a worker: give answers that lag no time to catch up."""
+    answer_lag.CATCH_UP_SECONDS = 0.0
 
 
 def dataflow_ids(db, name):
@@ -228,3 +236,29 @@ def test_an_answer_that_lags_again_is_stopped_and_others_go_on(impatient):
     impatient.advance()
     assert (-5, 1) in lagging.light.rows()
     drop_all(impatient, [lagging.light, lagging.product])
+
+
+def test_changes_that_nobody_reads_are_bounded_while_answers_lag(impatient, monkeypatch):
+    """In a server answers always may lag; a client that follows one and does not read must not fill the memory."""
+    monkeypatch.setattr(cluster_output, "CHANGES_LIMIT", 100)
+    rows = impatient.input("unread", n=int)
+    answer = rows.output("unread answer", keep=False)
+    impatient.advance(wait=False)
+    answer.take_changes()
+    expected = Counter()
+    for epoch in range(300):
+        rows.insert([(n,) for n in range(epoch % 5)])
+        expected.update((n,) for n in range(epoch % 5))
+        if epoch % 2:
+            rows.remove([(0,)])
+            expected[0,] -= 1
+        impatient.advance(wait=False)
+        assert answer.unread_rows <= 300
+    answer.wait()
+    assert answer.unread_rows <= 300
+    sums = Counter()
+    for row, time, diff in answer.changes():
+        assert time >= answer.summed_through
+        sums[row] += diff
+    assert {row: n for row, n in sums.items() if n} == {row: n for row, n in expected.items() if n}
+    drop_all(impatient, [answer])

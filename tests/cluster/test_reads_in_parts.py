@@ -33,7 +33,7 @@ def served(request, tmp_path_factory):
 @pytest.fixture
 def asked(served, monkeypatch):
     """Return the list of commands and the sizes of their replies; parts are small."""
-    monkeypatch.setattr(cluster_reads, "ROWS_PER_PART", PART)
+    monkeypatch.setattr(cluster_reads, "TEXT_ROWS_PER_PART", PART)
     db, commands = served[0], []
     ask = db.ask
 
@@ -138,3 +138,61 @@ def test_a_read_begins_again_when_workers_do(served, asked, monkeypatch, part):
     table, _ = Request(db, lambda: output.first_rows(UNLIMITED)).result()
     assert sorted((row["text"], row["x"]) for row in table.to_pylist()) == whole
     assert db.recoveries == before + 1 and len(kinds(asked, OpenReadCommand)) == 2
+
+
+# Rows with some keys
+
+
+@pytest.mark.parametrize(
+    "values", [["text 3"], ["text 3", "none", "text 0"], [f"text {x}" for x in range(9)], ["none"]]
+)
+def test_rows_with_some_keys_are_read_in_parts(served, asked, values):
+    db, rows, _ = served
+    index = rows.arrange("text")
+    whole = rows.look_up(("text",), [(value,) for value in values])()
+    asked.clear()
+    read = Request(db, lambda: rows.look_up(("text",), [(value,) for value in values])()).result()
+    assert sorted(read.to_pylist(), key=str) == sorted(whole.to_pylist(), key=str)
+    assert bool(whole.num_rows) == (values != ["none"])
+    assert bool(kinds(asked, ReadPartCommand)) == (values != ["none"])
+    assert len(kinds(asked, CloseReadCommand)) == bool(kinds(asked, ReadPartCommand))
+    assert all(count <= 8 * PART for _, count in asked)
+    index.release()
+
+
+def test_writes_between_parts_do_not_affect_a_read_of_some_keys(served, asked):
+    db, rows, _ = served
+    index = rows.arrange("text")
+    wanted = [("text 1",), ("text 2",)]
+    whole = rows.look_up(("text",), wanted)()
+    reading = Request(db, lambda: rows.look_up(("text",), wanted)())
+    while not kinds(asked, ReadPartCommand):
+        reading.step()
+    assert not reading.results
+    rows.insert([(-1, "text 1")])
+    db.advance()
+    assert sorted(reading.result().to_pylist(), key=str) == sorted(whole.to_pylist(), key=str)
+    assert rows.look_up(("text",), wanted)().num_rows == whole.num_rows + 1
+    rows.remove([(-1, "text 1")])
+    db.advance()
+    index.release()
+
+
+def test_a_read_of_some_keys_begins_again_when_workers_do(served, asked, monkeypatch):
+    db, rows, _ = served
+    index = rows.arrange("text")
+    wanted = [("text 1",), ("text 2",), ("text 5",)]
+    whole, before = rows.look_up(("text",), wanted)(), db.recoveries
+    ask, left = db.coordinator.ask, [True]
+
+    def recovering(command, blocks=()):
+        if isinstance(command, ReadPartCommand) and left:
+            left.clear()
+            db.generations.recover()
+        return ask(command, blocks)
+
+    monkeypatch.setattr(db.coordinator, "ask", recovering)
+    read = Request(db, lambda: rows.look_up(("text",), wanted)()).result()
+    assert sorted(read.to_pylist(), key=str) == sorted(whole.to_pylist(), key=str)
+    assert db.recoveries == before + 1
+    index.release()

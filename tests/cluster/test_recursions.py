@@ -7,6 +7,7 @@ import pytest
 
 import kpg
 from kpg import graphs
+from kpg.columns.rows import rows_of
 from kpg.query.datalog import parse
 from kpg.query.installed_program import InstalledProgram
 from kpg.query.ir.compile import compile
@@ -37,6 +38,9 @@ def answers(workers, path):
             graphs.wcc(edges).output("wcc"),
             graphs.scc(edges).nodes.output("scc"),
         ]
+        e, recursions = program.inputs["e"], {of: program.answer(of) for of in ("tc", "sg")}
+        readers = {of: answer.semijoin(e, on=("x", "y")).output(f"edges in {of}") for of, answer in recursions.items()}
+        followers = {of: answer.output(f"changes of {of}", keep=False) for of, answer in recursions.items()}
         roots.insert([(5,), (40,)])
         for number, (more, fewer) in enumerate([(FIRST, []), *CHANGES]):
             for source, row_of in ((edges, tuple), (program.inputs["e"], lambda row: tuple(map(str, row)))):
@@ -46,6 +50,14 @@ def answers(workers, path):
             yield [sorted(output.rows()) for output in outputs] + [
                 sorted(program.rows(of)) for of in ("tc", "sg", "named")
             ]
+            keys = [(str(x), str(y)) for x in range(3) for y in range(5)]
+            for of, answer in recursions.items():
+                yield [
+                    sorted(readers[of].rows()),
+                    sorted(rows_of(answer.lookup_many(keys))),
+                    sorted(rows_of(answer.scan(as_of=db.epoch - 1))),
+                    sorted(followers[of].changes()),
+                ]
             if workers > 1 and number == 1:
                 os.kill(db.coordinator.members[1].pid, signal.SIGKILL)
 

@@ -60,7 +60,9 @@ def test_an_explanation_prints_as_text_and_is_drawn_in_a_notebook(options: dict[
         edges = db.input("edges", src=int, dst=int)
         by_src = edges.arrange("src")
         reach = edges.iterate(
-            lambda r: r.join(by_src, on={"dst": "src"}).select("src", dst="dst_right").concat(edges).distinct()
+            lambda r: (
+                r.join(by_src, on={"dst": "src"}).select("src", dst="dst_right").consolidate().concat(edges).distinct()
+            )
         )
         answer = reach.output("reach <&>")
         db.advance()

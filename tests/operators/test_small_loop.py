@@ -37,20 +37,20 @@ def counted_up(a, b):
 
 
 def closure(a, b):
-    """Join the rows of the loop with themselves."""
+    """Join the rows of the loop with themselves; consolidated, so that no rules replace the loop."""
 
     def step(pairs):
-        return pairs.join(pairs, on={"v": "k"}).select("k", v="v_right").concat(pairs).distinct()
+        return pairs.join(pairs, on={"v": "k"}).select("k", v="v_right").consolidate().concat(pairs).distinct()
 
     return a.iterate(step)
 
 
 def composed(a, b):
-    """Join two indexes of a variable that has rows from round 1 on only."""
+    """Join two indexes of a variable that has rows from round 1 on only; consolidated as above."""
     with a.db.loop("composed") as loop:
         pairs = loop.variable(k=int, v=int)
         swapped = pairs.select(u="v", t="k").join(pairs, on={"u": "k"}).select(k="t", v="v")
-        result = swapped.concat(loop.enter(a)).distinct()
+        result = swapped.consolidate().concat(loop.enter(a)).distinct()
         pairs.set(result)
         return loop.leave(result)
 

@@ -10,7 +10,10 @@ import kpg
 from kpg import col
 from kpg.dataflow.channel import ExchangePact
 from kpg.operators import linear
-from kpg.plan.placement import after_projection, after_stages, common_placement, placement_of_join
+from kpg.plan.placement import OneWorker, after_projection, after_stages, common_placement, placement_of_join
+from kpg.query.datalog import parse
+from kpg.query.ir.compile import compile
+from kpg.query.lower.lower_program import LoweredProgram
 from kpg.testing.simulated_workers import SimulatedCluster
 from kpg.testing.strategies import rows
 
@@ -72,6 +75,64 @@ def test_several_workers_say_what_one_says(steps, epochs, peers):
         assert together.answer() == alone.answer()
 
 
+RECURSION = """.decl e(a: number, b: number)
+    .input e
+    .decl p(a: number, b: number)
+    {}
+    .output p"""
+PROGRAMS = {
+    "divided": "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z).",
+    "by one worker": "p(x, y) :- e(a, x), e(a, y). p(x, y) :- e(a, x), p(a, b), e(b, y).",
+}
+READERS: dict[str, Step] = STEPS | {
+    "join on both, in order": lambda now, edges: now.join(edges, on=("a", "b")).select("a", "b"),
+    "others on both": lambda now, edges: edges.antijoin(now, on=("a", "b")),
+    "twice": lambda now, edges: now.concat(now),
+    "both": lambda now, edges: now.concat(edges),
+    "copies": lambda now, edges: now.count("a", "b").select(a=col("b"), b=col("count")),
+}
+
+
+@pytest.mark.parametrize("recursion", PROGRAMS)
+@pytest.mark.parametrize("from_index", [False, True])
+@given(
+    steps=st.lists(st.sampled_from(sorted(READERS)), max_size=3),
+    epochs=st.lists(st.lists(st.tuples(st.integers(0, 2), rows(2, 4)), max_size=8), min_size=1, max_size=3),
+    peers=st.sampled_from([2, 3]),
+    late=st.booleans(),
+)
+def test_queries_on_an_answer_whose_rows_stay_where_they_are_derived(recursion, from_index, steps, epochs, peers, late):
+    """The answer is not placed by its key: a join by the key exchanges it, and counts, reads and changes are right."""
+
+    def build(db):
+        lowered = LoweredProgram(db, compile(parse(RECURSION.format(PROGRAMS[recursion]))))
+        node, installer = lowered.collections["p"].node, db.installer
+        answer = installer.answers("answers", {"p": node})["p"] if from_index else installer.output(node, "p", True)
+        return lowered.inputs["e"], answer
+
+    def read(db, edges, answer):
+        now = db.installer.shared(answer, answer.schema)
+        for step in steps:
+            now = READERS[step](now, edges)
+        return now.output("reader")
+
+    clusters = [SimulatedCluster(1), SimulatedCluster(peers)]
+    for cluster in clusters:
+        made = cluster.build(build)
+        parts = [(db, *of_db) for db, of_db in zip(cluster.databases, made, strict=True)]
+        cluster.outputs = [] if late else [read(*part) for part in parts]
+        for changes in epochs:
+            for worker, row in changes:
+                cluster.insert(worker % len(parts), "e", row)
+            cluster.advance()
+            cluster.outputs = cluster.outputs or [read(*part) for part in parts]
+        for worker, row in epochs[0]:
+            cluster.insert((worker + 1) % len(parts), "e", row, -1)
+        cluster.advance()
+    alone, together = clusters
+    assert together.answer() == alone.answer()
+
+
 def exchanges(build: Callable[[kpg.Database], kpg.Output]) -> int:
     """How many channels send rows elsewhere, beside those that bring rows to their relation."""
     worker = SimulatedCluster(2, build).workers[0]
@@ -128,6 +189,8 @@ def test_what_stages_do_to_where_rows_are():
     assert after_stages((1, 0), [linear.PickStage((0, 2))]) is None
     assert after_stages((0,), [linear.ComplementStage((1,))]) is None
     assert after_stages(None, [linear.NegateStage()]) is None
+    assert after_stages(OneWorker(1), [linear.PickStage((0,)), linear.ComplementStage((0,))]) == OneWorker(1)
+    assert common_placement([OneWorker(1), OneWorker(0)]) is None and after_projection(OneWorker(0), []) == OneWorker(0)
     assert after_projection((), ()) == () and after_projection((0,), [None, 0]) == (1,)
     assert common_placement([(0,), (0,)]) == (0,) and common_placement([(0,), None]) is None
     assert placement_of_join([(0, "v"), (1, "k2")], [("k", "k2")], kpg.Schema.of({"v": int, "k": int})) == (1,)

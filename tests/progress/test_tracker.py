@@ -218,6 +218,72 @@ def test_covered_changes_never_advance_a_frontier_of_a_peer(data: st.DataObject)
             assert before == [peer.frontier(peers.out), *map(peer.local_frontier, locations)]
 
 
+@st.composite
+def graphs_without_loops(draw: st.DrawFn) -> tuple[Reachability, list[tuple[int, int, bool]]]:
+    """Draw a graph of a few locations, and its edges; those that cross begin at an exit."""
+    graph, size = Reachability(), draw(st.integers(2, 6))
+    for _ in range(size):
+        graph.add_location(1)
+    pairs = [(source, target) for source in range(size) for target in range(source + 1, size)]
+    chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
+    edges = [(source, target, draw(st.booleans())) for source, target in chosen]
+    for source, target, crosses in edges:
+        graph.add_edge(source, target, identity(1), crosses=crosses)
+    for location in draw(st.sets(st.integers(0, size - 1), max_size=2)):  # other dataflows import these
+        graph.add_exit(location)
+    return graph, edges
+
+
+@given(st.data(), graphs_without_loops())
+def test_several_pointstamps_together_cover_changes_without_loops(
+    data: st.DataObject, drawn: tuple[Reachability, list[tuple[int, int, bool]]]
+) -> None:
+    """Covered changes advance no frontier that a peer waits for, and the last ones are sent."""
+    graph, edges = drawn
+    trackers = [Tracker(graph, shared=True, worker=worker) for worker in range(2)]
+    there = [
+        (
+            data.draw(st.integers(0, 1)),
+            data.draw(st.integers(0, len(graph.depths) - 1)),
+            (data.draw(st.integers(0, 2)),),
+        )
+        for _ in range(data.draw(st.integers(1, 6)))
+    ]
+    for tracker in trackers:
+        tracker.receive([(*pointstamp, 1) for pointstamp in there])
+    wires: list[list[list[Change]]] = [[], []]
+
+    def send_and_receive(worker: int, least: int) -> None:
+        if trackers[worker].must_send():
+            wires[1 - worker].append(trackers[worker].take_changes())
+        while len(wires[worker]) > least:
+            trackers[worker].receive(wires[worker].pop(0))
+
+    while there:
+        worker, location, time = there.pop(data.draw(st.integers(0, len(there) - 1)))
+        for source, target, crosses in edges:
+            if source == location and data.draw(st.booleans()):
+                to = data.draw(st.integers(0, 1)) if crosses else worker
+                trackers[worker].update(target, time, 1, to)
+                there.append((to, target, time))
+        trackers[worker].update(location, time, -1)
+        if data.draw(st.booleans()):
+            send_and_receive(worker, data.draw(st.integers(0, 1)))
+        for owner, place, at in there:
+            for tracker in trackers:
+                assert tracker.frontier(place).beyond(at), "a frontier has passed a message"
+            assert trackers[owner].local_frontier(place).beyond(at)
+        tracker, peer = trackers[worker], trackers[1 - worker]
+        if not wires[1 - worker] and not tracker.must_send():
+            waited = [peer.local_frontier(place) for place in range(len(graph.depths))]
+            peer.receive(tracker.take_changes())
+            assert waited == [peer.local_frontier(place) for place in range(len(graph.depths))]
+    for _ in range(2):
+        for worker in (0, 1):
+            send_and_receive(worker, 0)
+    assert all(tracker.is_idle for tracker in trackers)
+
+
 @given(st.data())
 def test_the_least_epoch_is_that_of_the_first_message_or_source(data: st.DataObject) -> None:
     """A1.8: the search that ends early finds what a search of everything finds."""

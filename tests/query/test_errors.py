@@ -39,6 +39,7 @@ WRONG = [
     ("p(x, y) :- e(x, y)", kpg.ParseError, 5, 19, ["the end of the text", "'.' at its end"]),
     ("p(x, y) :- e(x, y))", kpg.ParseError, 5, 19, ["found ')'"]),
     ("p(x, y) :- e(x, 'a').", kpg.ParseError, 5, 17, ["unexpected character", "Strings are written"]),
+    ("p(x, y) :- e(x, größe).", kpg.ParseError, 5, 19, ["unexpected character 'ö'", "Names have the letters"]),
     ('n("abc).', kpg.ParseError, 5, 3, ["not closed on its line"]),
     ('n("a\\q").', kpg.ParseError, 5, 5, ["no such escape: \\q"]),
     ("/* never closed", kpg.ParseError, 5, 1, ["a comment is not closed"]),
@@ -157,7 +158,7 @@ def test_an_unbounded_product_meets_the_memory_limit():
         assert installed.rows("p") == [(1, 1)]
     with kpg.open(memory_limit=resident_bytes() + 150_000_000) as db:
         installed = InstalledProgram(db, compile(parse(text)))
-        installed.inputs["a"].insert([(number,) for number in range(6_000)])
+        installed.inputs["a"].insert([(number,) for number in range(40_000)])  # more than freed memory
         with pytest.raises(kpg.OverBudget):
             db.advance()
             installed.rows("p")

@@ -31,11 +31,26 @@ ONE_OPERATOR = {
         d(x, min(v + 2)) :- d(y, v), e(x, y, 1).""",
     "a value first": """.decl r(value: number, node: number) .output r
         r(min(v), x) :- start(x, v). r(min(w + v), y) :- r(v, x), e(x, y, w).""",
+    "all pairs": """.decl p(x: number, y: number, v: number) .output p
+        p(x, y, min(w)) :- e(x, y, w). p(x, z, min(v + w)) :- p(x, y, v), e(y, z, w).""",
+    "all pairs, backward": """.decl p(x: number, y: number, v: number) .output p
+        p(x, y, min(w)) :- e(x, y, w). p(x, z, min(v + w)) :- e(x, y, w), p(y, z, v).""",
+    "roots": """.decl p(root: number, y: number, v: number) .output p
+        p(x, x, min(0)) :- start(x, _). p(r, z, min(v + 1)) :- p(r, y, v), e(y, z, _).""",
+    "a product": """.decl p(x: number, y: number, v: number) .output p
+        .decl f(x: number, y: number, u: number, v: number, w: number)
+        f(x, a, y, b, w) :- e(x, y, w), start(a, b).
+        p(x, a, min(a)) :- e(x, _, _), start(a, _). p(y, b, min(v + w)) :- p(x, a, v), f(x, a, y, b, w).""",
+    "greatest of several columns": """.decl p(x: number, y: number, v: number) .output p
+        p(x, y, max(w)) :- e(x, y, w). p(x, z, max(v)) :- p(x, y, v), e(y, z, _).""",
 }
 LOOPS = {
     "computed in another way": "d(x, min(v)) :- start(x, v). d(y, min(v * 2)) :- d(x, v), e(x, y, _).",
-    "several columns": """.decl p(x: number, y: number, v: number) .output p
-        p(x, y, min(w)) :- e(x, y, w). p(x, z, min(v + w)) :- p(x, y, v), e(y, z, w).""",
+    "neither joined nor kept": """.decl p(x: number, y: number, v: number) .output p
+        p(x, y, min(w)) :- e(x, y, w). p(y, z, min(v + w)) :- p(x, y, v), e(y, z, w).""",
+    "different columns of its key": """.decl p(x: number, y: number, v: number) .output p
+        p(x, y, min(w)) :- e(x, y, w). p(x, z, min(v + w)) :- p(x, y, v), e(y, z, w).
+        p(z, y, min(v + w)) :- p(x, y, v), e(x, z, w).""",
     "improves on each cycle": "d(x, max(v)) :- start(x, v). d(y, max(v + 1)) :- d(x, v), e(x, y, _).",
 }
 edges = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 3)), max_size=8)
@@ -98,5 +113,8 @@ def test_an_overflow_names_the_rule_and_its_values():
 
 def test_explain_says_which_evaluator_runs_and_why():
     assert "one operator: keeps the least value of each key" in explain(compile(parse(HEAD + ONE_OPERATOR["weights"])))
-    shown = explain(compile(parse(HEAD + LOOPS["several columns"])))
-    assert "a loop: it aggregates inside its recursion, and its key has several columns" in shown
+    shown = explain(compile(parse(HEAD + LOOPS["neither joined nor kept"])))
+    assert "a loop: it aggregates inside its recursion, and x is neither joined nor kept" in shown
+    assert "a loop on several workers" in explain(compile(parse(HEAD + ONE_OPERATOR["a product"])))
+    divided = explain(compile(parse(HEAD + ONE_OPERATOR["roots"])))
+    assert "keeps the least value of each key; each of several workers has the rows of its values of root" in divided

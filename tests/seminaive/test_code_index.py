@@ -4,6 +4,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kpg.columns import pause_points
+from kpg.columns.pause_points import taking_turns
 from kpg.seminaive import code_index, row_codes
 from kpg.seminaive.code_index import CodeIndex
 from kpg.seminaive.code_layout import CodeLayout
@@ -105,7 +107,10 @@ def test_levels_built_from_rounds_equal_levels_put_one_by_one(codes, width, roun
     members = CodeSet(width)
     for part in spread:
         members.insert(part)
-    of_rounds, one_by_one = CodeLevels.of_rounds(width, members, spread), CodeLevels(width)
+    with_levels = [
+        (part, np.array([level]) if level % 2 else np.full(len(part), level)) for level, part in enumerate(spread)
+    ]
+    of_rounds, one_by_one = CodeLevels.of_rounds(width, members, with_levels), CodeLevels(width)
     for level, part in enumerate(spread):
         one_by_one.put(part, level)
     more = np.arange(3000) << (width - 12)
@@ -117,3 +122,31 @@ def test_levels_built_from_rounds_equal_levels_put_one_by_one(codes, width, roun
     assert sorted(zip(*map(np.ndarray.tolist, of_rounds.items()), strict=True)) == sorted(
         zip(*map(np.ndarray.tolist, one_by_one.items()), strict=True)
     )
+
+
+class CountingTurns:
+    """Waits for the helper thread, and records the seconds of each of its parts."""
+
+    def __init__(self):
+        self.parts = []
+
+    def pause(self):
+        """Let nothing run."""
+
+    def wait(self, future):
+        future.result()
+        return True
+
+    def charge(self, seconds):
+        self.parts.append(seconds)
+
+
+def test_levels_of_many_rows_are_built_in_parts_between_which_the_work_can_end():
+    """A client that leaves ends them: the helper thread computed those of 24 million rows in one part of a second."""
+    members, codes = CodeSet(40), np.arange(5 * pause_points.ROWS_PER_ASIDE // 2) * 3
+    members.insert(codes)
+    turns = CountingTurns()
+    with taking_turns(turns):
+        levels = CodeLevels.of_rounds(40, members, [(codes, np.array([4]))])
+    assert len(turns.parts) == len(levels._levels) // pause_points.ROWS_PER_ASIDE + 3
+    assert (levels.get(codes) == 4).all()

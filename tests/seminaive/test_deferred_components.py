@@ -54,7 +54,7 @@ def test_components_equal_those_of_lists_under_all_changes(epochs, factor, load_
             nodes = {node for row in ends for node in row}
             assert answers[0] == {(node * factor, (labels[node + 2] - 2) * factor) for node in nodes}
             assert components.row_count() == len(nodes)
-            assert set(components.used_nodes().tolist()) == {node * factor for node in nodes}
+            assert set(components.used_nodes()[0].tolist()) == {node * factor for node in nodes}
 
 
 def test_the_first_change_after_a_load_builds_the_lists(monkeypatch):

@@ -1,5 +1,7 @@
 """Strongly connected components of a changing graph equal those of its closure, in all regimes: A6.5, A17.11."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -87,6 +89,26 @@ def test_an_edge_is_there_if_it_has_a_positive_number_of_copies(epochs):
             counts[row] = counts.get(row, 0) + diff
         apply(components, answer, changes)
         assert answer == set(twins.strong_components([row for row, count in counts.items() if count > 0]).items())
+
+
+def test_a_search_is_not_misled_by_components_that_an_earlier_one_merged():
+    """The edge 3 → 4 merges 3 and 4; the cycle that 0 → 3 closes leads through them, too."""
+    components, answer = MaintainedComponents(), set()
+    apply(components, answer, {(0, 0): 1, (1, 0): 1, (2, 0): 1, (3, 5): 1, (4, 3): 1, (5, 0): 1})
+    apply(components, answer, {(3, 4): 1, (0, 3): 1})
+    assert answer == {(0, 0), (1, 1), (2, 2), (3, 0), (4, 0), (5, 0)}
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32))
+def test_many_changes_of_one_edge(seed):
+    random = Random(seed)
+    components, answer, edges = MaintainedComponents(), set(), set()
+    for _ in range(120):
+        row = random.randrange(8), random.randrange(8)
+        apply(components, answer, {row: -1 if row in edges else 1})
+        edges ^= {row}
+        assert answer == set(twins.strong_components(list(edges)).items())
 
 
 def test_larger_graphs_change_as_networkx_says():

@@ -44,6 +44,7 @@ GAUGES = (
     "kpg_dataflows", "kpg_operators", "kpg_arrangement_rows", "kpg_inputs", "kpg_outputs", "kpg_interests", "kpg_rules",
     "kpg_relations", "kpg_sessions", "kpg_waiting_messages",
 )  # fmt: skip
+QUIET_SECONDS = 3  # without any request, in which a server collects garbage if that is due
 MEMORY_TOLERANCE_BYTES = 48 << 20  # growth between two measurements that is noise of the allocator
 MEMORY_TOLERANCE_RATIO = 0.12
 
@@ -99,6 +100,7 @@ class Server:
 
     def measure(self) -> Measurement:
         """Measure the server once it is quiet: clients that were killed are noticed, and idle work is done."""
+        time.sleep(QUIET_SECONDS)
         last, deadline = self._measure(), time.monotonic() + 20
         while time.monotonic() < deadline:
             time.sleep(0.5)

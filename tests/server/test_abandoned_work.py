@@ -4,6 +4,9 @@ The bound is in CPU time of the engine's thread, from the moment at which the se
 machine.
 """
 
+import asyncio
+import os
+import signal
 import threading
 import time
 
@@ -37,10 +40,10 @@ class EngineClock:
         return time.clock_gettime(self._clock)
 
 
-def is_working(server):
-    """Whether a dataflow of a heavy query runs."""
+def is_working(server, besides=0):
+    """Whether a dataflow of a heavy query runs, besides a number of others."""
     worker = server.hub.engine._service.db.worker
-    return any(dataflow.usage is not None for dataflow in tuple(worker.dataflows.values()))
+    return sum(dataflow.usage is not None for dataflow in tuple(worker.dataflows.values())) > besides
 
 
 @pytest.mark.parametrize("name", HEAVY)
@@ -87,3 +90,60 @@ def test_the_work_of_an_interest_that_is_ended_ends(name, server):
         assert clock() - began < MAX_CPU_SECONDS
         client.unregister(rule)
         assert client.query("side", limit=1).num_rows == 1
+
+
+ASKING = {
+    "query": lambda client, text: client.query(text, language="datalog", limit=1, limits=UNLIMITED),
+    "sql": lambda client, text: client.sql(
+        "SELECT count(*) FROM side a, side b WHERE (a.x * b.x) % 7 = 3", limits=UNLIMITED
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ASKING)
+def test_ctrl_c_in_a_call_ends_its_work_and_the_connection_goes_on(way, server):
+    clock = EngineClock(server)
+    with kpg.connect(server.url, token=ADMIN, reconnect=0) as client:
+        follows = client.interest("side")
+        rows = len(follows.rows())
+        noticed: list[float] = []
+
+        def interrupt():
+            while not is_working(server, besides=1):
+                time.sleep(0.001)
+            time.sleep(0.1)
+            noticed.append(clock())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            ASKING[way](client, HEAVY["product"])
+        while is_working(server, besides=1):
+            assert clock() - noticed[0] < MAX_CPU_SECONDS
+            time.sleep(0.0005)
+        thread.join(PATIENCE)
+        assert client.query("side", limit=1).num_rows == 1
+        client.insert("side", [(-1,)])
+        assert len(follows.rows()) == rows + 1
+        client.remove("side", [(-1,)])
+
+
+def test_a_task_that_is_canceled_ends_its_query_and_no_other(server):
+    async def ask():
+        async with await kpg.connect_async(server.url, token=ADMIN, reconnect=0) as client:
+            running = asyncio.create_task(client.query(HEAVY["product"], language="datalog", limit=1, limits=UNLIMITED))
+            while not is_working(server):
+                await asyncio.sleep(0.001)
+            held = asyncio.create_task(client.query(HEAVY["loop"], language="datalog", limits=UNLIMITED))
+            other = asyncio.create_task(client.query("side", limit=1))
+            await asyncio.sleep(0.05)
+            for task in (held, running):
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert (await other).num_rows == 1
+            while is_working(server):
+                await asyncio.sleep(0.001)
+
+    asyncio.run(asyncio.wait_for(ask(), PATIENCE))

@@ -61,6 +61,7 @@ REQUESTS = st.one_of(
     st.builds(
         requests.InspectRequest, NUMBER, st.sampled_from([*SERVICE_TABLES, *SERVER_TABLES, "?"]), st.none() | GOOD
     ),
+    st.builds(requests.CancelCallRequest, NUMBER, st.integers(0, 20)),
     st.builds(requests.StopRequest, NUMBER, st.none() | INTERESTS, st.none() | st.integers(1, 9)),
     st.builds(requests.QueryRequest, NUMBER, TEXTS, LANGUAGES, ARGUMENTS, limit=st.integers(0, 3)),
     st.builds(requests.QueryRequest, NUMBER, NAMES, st.none(), ARGUMENTS, LITTLE, LITTLE),

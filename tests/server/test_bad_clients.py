@@ -8,6 +8,8 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -72,6 +74,29 @@ def test_an_oversize_message_ends_its_connection_and_no_other():
         assert other.insert("edge", [(1,)]) == 0
 
 
+def test_a_request_over_the_limit_of_a_message_is_an_error_that_names_it():
+    """Of the client itself, whose connection goes on, and of a page of HTTP."""
+    limit = r"more than 10,000(?s:.)*message_bytes(?s:.)*kpg serve --max-message-bytes N"
+    with served(SessionLimits(message_bytes=10_000)) as server, kpg.connect(server.url, token=USER) as db:
+        session = db.welcome.session
+        db.create_relation("word", {"x": str})
+        for text in ("x" * 10_000, "ü" * 5_000):
+            with pytest.raises(kpg.ResourceError, match=limit):
+                db.insert("word", [(text,)])
+        assert db.insert("word", [("ü" * 4_000,)]) >= 0 and db.query("word").num_rows == 1
+        assert db.welcome.session == session
+        code, said = refused_page(server, "query", b"x" * 10_001)
+        assert code == 413 and "10,000 are allowed" in said and "kpg serve --max-message-bytes N" in said
+
+
+def refused_page(server, path, data=None):
+    """The status and the text of an HTTP request that is refused."""
+    request = Request(f"{server.url.replace('ws', 'http', 1)}/{path}", data, {"Authorization": f"Bearer {USER}"})
+    with pytest.raises(HTTPError) as refused:
+        urlopen(request)
+    return refused.value.code, refused.value.read().decode()
+
+
 def test_a_client_that_does_not_send_hello_is_dropped():
     with served() as server:
         server.hub.limits = replace(server.hub.limits, greeting_seconds=0.1)  # applies to connected clients
@@ -93,6 +118,10 @@ def test_sessions_beyond_the_limit_are_asked_to_come_later():
     with served(SessionLimits(sessions=1)) as server, kpg.connect(server.url, token=USER):
         with stranger(server) as connection:
             assert closing(connection) == 1013
+        with pytest.raises(kpg.Unreachable, match=r"1 sessions(?s:.)*kpg serve --max-sessions N"):
+            kpg.connect(server.url, token=USER, reconnect=0)
+        code, said = refused_page(server, "query?text=x")
+        assert code == 429 and "kpg serve --max-sessions N" in said
 
 
 def test_a_page_of_another_site_cannot_connect_from_a_browser(server):

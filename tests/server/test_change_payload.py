@@ -5,7 +5,7 @@ import pytest
 import kpg
 from kpg.errors import DataError, OverLimit, SchemaMismatch
 from kpg.server.change_payload import take_payload
-from kpg.service import Change, Service
+from kpg.service import Change, Limits, Service
 
 MAX = 2**63 - 1
 
@@ -49,3 +49,23 @@ def test_a_count_beyond_the_limit_of_rows_is_refused(service):
 def test_a_diff_beyond_64_bits_is_refused(service):
     with pytest.raises(SchemaMismatch, match=f"change 1: the diff {2**63} does not fit 64 bits"):
         service.transact([Change(":raw", (1, 2)), Change(":raw", (1, 2), 2**63)])
+
+
+def test_first_rows_beyond_the_unread_limit_are_sent_in_messages_as_numbers():
+    with kpg.open() as db:
+        service = Service(db, limits=Limits(waiting_rows=10))
+        service.create_relation("node", {"x": int})
+        began = service.put("node", [(row,) for row in range(25)])
+        interest = service.interest("node", owner=7)
+        later = service.transact([Change("node", (3,), -1), Change("node", (99,))])
+        payload = take_payload(interest)
+        messages = list(payload.messages(10, step=1))
+        assert [message.more for message in messages] == [True] * (len(messages) - 1) + [False]
+        assert all(type(number) is int for message in messages for number in (*message.times, *message.diffs))
+        taken = [
+            change
+            for message in messages
+            for change in zip((row for (row,) in message.rows), message.times, message.diffs, strict=True)
+        ]
+        first = [(row, began, 1) for row in range(25)]
+        assert sorted(taken) == sorted([*first, (3, later, -1), (99, later, 1)])

@@ -7,7 +7,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from websockets.sync.client import connect
 
+from kpg.server import http_endpoints
+from kpg.server.session import RefusedMessage, decode_request
 from kpg.server.session_limits import SessionLimits
 from tests.server.serving import ADMIN, PATIENCE, USER, served
 
@@ -188,3 +191,63 @@ def test_a_request_that_could_be_read_in_two_ways_is_refused(server, head):
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
         line.sendall(f"{head}\r\n".encode())
         assert line.recv(4096).startswith(b"HTTP/1.1 400 ")
+
+
+def fill_many(db) -> list[list[object]]:
+    """Create a relation whose rows take 15 messages, and more than the buffers of a socket hold."""
+    rows = [[x, "text " * 80] for x in range(30_000)]
+    db.create_relation("many", {"x": int, "text": str})
+    db.insert("many", rows)
+    return rows
+
+
+def test_many_rows_are_sent_as_their_client_reads_them(server, db, monkeypatch):
+    """A client that does not read holds a session, and pages that are not made yet; one that is gone holds nothing."""
+    expected = fill_many(db)
+    status, reply = post(server, "/query", {"text": "many"})
+    assert (status, list(reply)) == (200, ["columns", "rows", "time"]) and sorted(reply["rows"]) == expected
+    assert post(server, "/query", {"text": "many", "limit": 3_000})[1]["cut"] is True
+    sql = post(server, "/sql", {"text": "SELECT x, text FROM many ORDER BY x"}, ADMIN)[1]
+    assert sql["rows"] == expected and sql["tag"] == "SELECT 30000"
+    before = len(server.hub.clients)
+    made: list[str] = []
+    encode = http_endpoints.rows_json
+    monkeypatch.setattr(http_endpoints, "rows_json", lambda rows: made.append(encode(rows)) or made[-1])
+    silent = connection_to(server)
+    silent.request("GET", "/query?text=many", headers=BEARER)
+    wait_for(lambda: len(server.hub.clients) == before + 1)
+    wait_for(lambda: made)
+    for x in range(50):
+        db.insert("many", [(-1 - x, "")])
+    assert len(server.hub.clients) == before + 1
+    assert len(made) < 13  # of 16 pages
+    head = connection_to(server)
+    head.request("HEAD", "/query?text=many", headers=BEARER)
+    assert head.getresponse().status == 200
+    silent.close()
+    wait_for(lambda: len(server.hub.clients) == before)
+
+
+@pytest.mark.parametrize("is_websocket", [True, False], ids=["WebSocket", "HTTP"])
+def test_a_large_message_is_decoded_and_refused_outside_the_event_loop(server, is_websocket):
+    """Its CPU time is that of another thread, also if the mistake is at its end."""
+    rows = ",".join(f"[{x},{x}]" for x in range(200_000))
+    text = f'{{"type":"transact","id":7,"changes":[{{"relation":"none","rows":[{rows},1]}}]}}'
+    clock = time.pthread_getcpuclockid(server._thread.ident)
+
+    def refused() -> dict:
+        if is_websocket:
+            with connect(server.url, max_size=None) as line:
+                line.send(json.dumps({"type": "hello", "id": 0, "version": 1, "token": USER}))
+                line.recv(PATIENCE)
+                line.send(text)
+                return json.loads(line.recv(PATIENCE))
+        return post(server, "/transact", text.replace('"type":"transact","id":7,', "").encode())[1]
+
+    began = time.clock_gettime(clock)
+    reply = refused()
+    used = time.clock_gettime(clock) - began
+    assert "a row is a list of values" in json.dumps(reply) and reply.get("id") == (7 if is_websocket else None)
+    began = time.thread_time()
+    assert isinstance(decode_request(text), RefusedMessage)
+    assert used < (time.thread_time() - began) / 2

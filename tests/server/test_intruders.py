@@ -135,7 +135,10 @@ def test_a_reader_who_gave_up_before_its_time_came_does_not_end_the_engine(serve
 
 
 def test_a_page_that_waits_for_a_time_says_so_before_its_connection_is_cut():
-    with served(SessionLimits(greeting_seconds=2.0)) as server, kpg.connect(server.url, token=USER) as db:
+    with (
+        served(SessionLimits(greeting_seconds=1.0, wait_seconds=3.0)) as server,
+        kpg.connect(server.url, token=USER) as db,
+    ):
         db.create_relation("edge", {"x": int})
         with pytest.raises(HTTPError) as caught:
             fetched(server, "/query?text=edge&as_of=99")

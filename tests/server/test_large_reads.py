@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import kpg
+from kpg.server.listener import encode
 from tests.server.serving import USER, served
 
 ROWS = 60_000
@@ -40,3 +41,26 @@ def test_the_rows_of_a_read_are_decoded_in_parts(server, query, monkeypatch):
         assert db.query(query, limit=ROWS).sort_by("x").equals(want.sort_by("x"))
     assert len(parts) > ROWS >> 12
     assert max(parts) < MAX_PART_CPU_SECONDS * 4  # tests share their machine
+
+
+def test_other_connections_are_served_between_two_messages_of_a_large_answer(server, monkeypatch):
+    turns, sent, stopped = [0], [], []
+
+    def count_turn():
+        turns[0] += 1
+        if not stopped:
+            server.hub.loop.call_soon(count_turn)
+
+    def encode_in_turn(message):
+        sent.append(turns[0])
+        return encode(message)
+
+    monkeypatch.setattr("kpg.server.listener.encode", encode_in_turn)
+    with kpg.connect(server.url, token=USER) as db:
+        server.hub.loop.call_soon_threadsafe(count_turn)
+        try:
+            assert db.query("named", limit=ROWS).num_rows == ROWS
+        finally:
+            stopped.append(True)
+    assert len(sent) > 5
+    assert len(set(sent)) == len(sent)

@@ -128,6 +128,28 @@ def test_rules_are_counted_and_unregistered_ones_make_room():
     assert session.receive(encode(second)) == [RunRequest(second)]
 
 
+def test_rules_that_wait_for_their_reply_count():
+    session = opened(allowance=SessionLimits(rules=2))
+    texts = [requests.RegisterRequest(number, f"a{number}(1).") for number in range(3)]
+    for text in texts[:2]:
+        assert session.receive(encode(text)) == [RunRequest(text)]
+    assert "too many rules" in refusal(session.receive(encode(texts[2]))).what
+    session.finish_request(texts[0], KpgError("wrong"))
+    assert session.receive(encode(texts[2])) == [RunRequest(texts[2])]
+
+
+def test_only_different_rule_texts_of_the_session_itself_count():
+    session = opened(allowance=SessionLimits(rules=2))
+    for number in range(3):  # the same text has no further effect
+        session.finish_request(requests.RegisterRequest(number, "a(1)."), replies.RegisteredReply(number, ("a",)))
+    session.finish_request(requests.ObserveRequest(3), replies.RegisteredReply(3, (":log/worker",)))
+    last = requests.RegisterRequest(4, "b(1).")
+    assert session.receive(encode(last)) == [RunRequest(last)]
+    session.finish_request(last, replies.RegisteredReply(4, ("b",)))
+    session.finish_request(requests.UnregisterRequest(5, "of_another"), replies.DoneReply(5))
+    assert "too many rules" in refusal(session.receive(encode(requests.RegisterRequest(6, "c(1).")))).what
+
+
 def test_an_id_is_not_used_again_before_its_reply():
     session = opened()
     session.receive(encode(requests.PingRequest(1)))

@@ -21,7 +21,7 @@ ROWS = 20_000  # of 8 bytes: nearly the budget
 @contextmanager
 def silent_client(server: RunningServer) -> Iterator[ClientConnection]:
     """A client that reads nothing after its welcome: its small window and the socket's buffers fill up soon."""
-    with connect(server.url, max_queue=1, compression=None) as socket:
+    with connect(server.url, max_queue=1, compression=None, close_timeout=0.1) as socket:
         socket.send(json.dumps({"type": "hello", "id": 0, "version": 1, "token": USER}))
         assert json.loads(socket.recv())["type"] == "welcome"
         yield socket

@@ -1,6 +1,8 @@
 """Tokens of tenants: namespaces and grants over the network, beside a client without a tenant."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -8,7 +10,8 @@ import pytest
 
 import kpg
 from kpg.server.tokens import read_tokens, tokens_of
-from tests.server.serving import ADMIN, served
+from kpg.service import Service
+from tests.server.serving import ADMIN, PATIENCE, served
 
 ACME, GLOBEX = "the-token-of-acme", "the-token-of-globex"
 TOKENS = tokens_of([("admin", ADMIN), ("user", ACME, "acme"), ("user", GLOBEX, "globex")])
@@ -54,6 +57,55 @@ def test_tenants_share_what_they_grant_and_nothing_else() -> None:
             page: [status(token, page, text) for token in (ADMIN, ACME, GLOBEX)] for page, text in pages.items()
         }
         assert statuses == {"/query?text=acme_data": [200, 200, 404], "/metrics": [200, 401, 401]}
+
+
+def limit_memory(db: Any, limit: int | None) -> None:
+    """On a worker: set the limit of its memory."""
+    db.memory.limit = limit
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_of_memory_names_the_largest_relations_to_no_tenant(workers: int) -> None:
+    def set_limit(limit: int | None) -> Callable[[Service], object]:
+        where = f"{limit_memory.__module__}:{limit_memory.__name__}"
+        if workers == 1:
+            return lambda service: limit_memory(service.db, limit)
+        return lambda service: service.db.call_workers(where, limit=limit)
+
+    with (
+        served(tokens=TOKENS, workers=workers) as server,
+        kpg.connect(server.url, token=ACME) as acme,
+        kpg.connect(server.url, token=GLOBEX) as globex,
+        kpg.connect(server.url, token=ADMIN) as admin,
+    ):
+        acme.create_relation("acme_hidden", {"x": int})
+        acme.insert("acme_hidden", [(x,) for x in range(1_000)])
+        globex.create_relation("globex_data", {"x": int})
+        globex.insert("globex_data", [(1,)])
+        globex.register("globex_rule(x, y) :- globex_data(x), y = x + 1.")
+        follows = globex.interest("globex_rule")
+        follows.rows()
+        server.hub.engine.run(set_limit(1)).result(PATIENCE)
+        seen = []
+        for ask in (
+            lambda db: db.query("globex_rule"),
+            lambda db: db.query("globex_data"),
+            lambda db: db.interest("globex_rule", arguments={"x": 1}).rows(),
+            lambda db: db.insert("globex_data", [(2,)]),
+            lambda db: follows.rows(),
+        ):
+            try:
+                ask(globex)
+            except kpg.KpgError as error:
+                seen.append(str(error))
+            try:
+                ask(admin)
+            except kpg.KpgError as error:
+                seen.append(f"admin: {error}")
+        server.hub.engine.run(set_limit(None)).result(PATIENCE)
+        assert any("over the memory limit" in text for text in seen if not text.startswith("admin"))
+        assert any("acme_hidden" in text for text in seen)  # to whoever may read it
+        assert not [text for text in seen if "acme_hidden" in text and not text.startswith("admin")]
 
 
 def test_a_token_file_names_tenants(tmp_path: Path) -> None:

@@ -89,6 +89,12 @@ def test_an_answer_of_too_many_rules_is_refused() -> None:
         (TextLimits(rules=1), "p(x) :- q(x). p(x) :- q(x), x > 1.", "text_rules"),
         (TextLimits(facts=1), ".decl p(x: number)\np(1). p(2).", "text_facts"),
         (TextLimits(literals=1), "p(x) :- q(x), !q(x).", "text_literals"),
+        (
+            TextLimits(literals=3),
+            "p(n) :- n = count : { q(x), x > 1, m = max y : { q(y), y < x }, m > 1 }.",
+            "text_literals",
+        ),
+        (TextLimits(literals=3), "p(count : { q(x), x > 1, x > 2 }) :- q(_).", "text_literals"),
     ],
 )
 def test_the_size_of_a_text_is_limited(limits: TextLimits, text: str, what: str) -> None:
@@ -125,3 +131,11 @@ def test_interests_that_begin_while_another_is_planned_have_numbers_of_their_own
     assert len(large.take()) == SMALL_PROGRAM_RULES + 2 and len(begun[0].take()) == 1
     service.close()
     db.close()
+
+
+def test_statements_of_sql_are_planned_in_the_turns_of_their_own_session() -> None:
+    """Over PostgreSQL's protocol too, where they come without a request."""
+    service = service_with()
+    assert service.within_sql("one", lambda session: service.planner.client) == "one"
+    assert service.planner.client is None
+    service.db.close()

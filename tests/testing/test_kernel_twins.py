@@ -14,6 +14,7 @@ TWINS = {path.stem for path in Path(kernel_twins.__path__[0]).glob("*_twin.py")}
 WITHOUT_TWIN = {"array_address", "batch_addresses", "search_lane", "join_closure"}
 WITHOUT_TWIN |= {"row_expressions"}  # expressions of columns are its twin: tests/operators/test_loop_program.py
 WITHOUT_TWIN |= {"few_row_stages"}  # the stages of linear operators are: tests/operators/test_stages_of_few.py
+WITHOUT_TWIN |= {"level_records", "run_levels", "walk_rule"}  # NumPy calls are: tests/kernels/test_run_levels.py
 WITHOUT_TWIN |= {"loop_rows", "loop_stages", "run_rounds"}  # the operators of a loop are theirs: tests/operators
 
 

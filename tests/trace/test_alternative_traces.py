@@ -94,7 +94,7 @@ class UnmergedTrace(Spine):
             self.all.append(NarrowBatch(batch))
         return False
 
-    def search_table(self, upper, keys):
+    def search_table(self, upper, keys, sort=True):
         return None
 
     def batches_through(self, upper):

@@ -13,7 +13,7 @@ from kpg.testing.strategies import SMALL_DIFFS, depths, huge_diffs, rows, sealed
 from kpg.trace import read_parts
 from kpg.trace.batch import Batch
 from kpg.trace.description import Description
-from kpg.trace.read_parts import PartReader, count_rows
+from kpg.trace.read_parts import KeyReader, PartReader, count_rows
 
 
 def updates_of(stream, lanes, depth):
@@ -26,11 +26,15 @@ def updates_of(stream, lanes, depth):
 
 
 @st.composite
-def batches_of(draw, lanes, depth, diffs):
+def batches_of(draw, lanes, depth, diffs, key_lanes=None):
     stream = draw(updates(rows(lanes, 4), depth, max_size=40, diffs=diffs))
     sealed = draw(sealed_batches(stream, depth))
     batches = [
-        Batch(consolidate(updates_of(part, lanes, depth)), lanes, Description(lower, upper, lower))
+        Batch(
+            consolidate(updates_of(part, lanes, depth)),
+            lanes if key_lanes is None else key_lanes,
+            Description(lower, upper, lower),
+        )
         for lower, upper, part in sealed
     ]
     return stream, batches
@@ -50,6 +54,37 @@ def test_parts_are_the_whole_read(data, lanes, depth):
         got += zip(map(tuple, block.T.tolist()), counts[0].tolist(), strict=True)
     assert got == want
     assert count_rows(batches, at) == sum(count for _, count in want)
+
+
+@given(data=st.data(), lanes=st.integers(1, 3), depth=depths(2))
+def test_parts_of_some_keys_are_the_whole_read_of_them(data, lanes, depth):
+    diffs = data.draw(st.sampled_from([SMALL_DIFFS, st.just(1), huge_diffs()]))
+    key_lanes = data.draw(st.integers(1, lanes))
+    stream, batches = data.draw(batches_of(lanes, depth, diffs, key_lanes))
+    at = data.draw(times(depth, 3))
+    keys = sorted(data.draw(st.sets(st.tuples(*[st.integers(0, 5)] * key_lanes), max_size=12)))
+    wanted = np.array(keys, np.int64).reshape(len(keys), key_lanes).T.copy()
+    want = sorted(item for item in accumulate(stream, at).items() if item[0][:key_lanes] in keys)
+    reader, got = KeyReader(batches, at, wanted), []
+    while not reader.is_done:
+        size = data.draw(st.integers(1, 5))
+        block, counts = reader.next_rows(size)
+        assert block.shape[1] >= size or reader.is_done
+        got += zip(map(tuple, block.T.tolist()), counts[0].tolist(), strict=True)
+    assert got == want
+
+
+def test_a_key_with_many_rows_is_read_in_parts(monkeypatch):
+    sizes = read_sizes(monkeypatch)
+    data = np.stack([np.repeat([1, 2, 3], [10, 100_000, 10]), np.arange(100_020)])
+    description = Description(Frontier.at((0,)), Frontier.at((1,)), Frontier.at((0,)))
+    batch = Batch(Updates(data, constant((0,)), constant((1,))), 1, description)
+    reader, got = KeyReader([batch], (9,), np.array([[1, 2, 3]])), 0
+    while not reader.is_done:
+        got += reader.next_rows(1_000)[0].shape[1]
+    assert got == 100_020
+    assert max(size for size in sizes if size != len(batch)) <= 1_000
+    assert sizes.count(len(batch)) <= 3, "reads of a few keys look them up in the batch"
 
 
 def sorted_batch(values, epoch, diff=1):

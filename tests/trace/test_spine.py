@@ -372,6 +372,21 @@ def test_a_trace_without_readers_keeps_no_rows():
     assert stream.trace.rows == 0
 
 
+def test_estimated_rows_do_not_count_changes_that_cancel():
+    stream = Stream()
+    history = stream.handle.clone("history")
+    stream.insert(pairs(0, 10))
+    for _ in range(20):
+        stream.insert(pairs(20, 5))
+        stream.insert(pairs(20, 5), -1)
+    assert stream.trace.rows == 210 and stream.trace.estimated_rows == 10
+    stream.insert(pairs(0, 2), 1_000)  # rows that occur often count once
+    assert stream.trace.estimated_rows <= stream.trace.rows
+    stream.insert(pairs(0, 2), -1_000_000)
+    assert stream.trace.estimated_rows == 0
+    history.release()
+
+
 def test_a_closed_trace_compacts_too():
     """Its upper is empty, so no since passes it."""
     trace = Spine(1, 1, 1)

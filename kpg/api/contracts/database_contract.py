@@ -136,6 +136,18 @@ class Database(Uncopyable, ABC):
         """
         return nullcontext()
 
+    @property
+    def in_request(self) -> bool:
+        """Whether the caller runs in a request that may let others run."""
+        return False
+
+    def start_request(self, function: Callable[[], None]) -> None:
+        """Call a function, which must not raise, as a request of its own: it may let others run, the caller included.
+
+        Return when it has ended or waits; without requests, when it has ended.
+        """
+        function()
+
     def including_writes(self) -> AbstractContextManager[None]:
         """Return a block in which reads include all writes before them, however long an answer takes."""
         return nullcontext()
@@ -206,9 +218,9 @@ class Database(Uncopyable, ABC):
 
     def _frontier_ahead(self, time: int | Time | Frontier) -> Frontier:
         """Return where to advance to; raise if the clock has passed it."""
-        frontier = self.as_frontier(time)
-        if not self.time.precedes(frontier):
-            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {show_frontier(self.time)}.")
+        now, frontier = self.time, as_frontier(time, self.config.coordinates)
+        if not now.precedes(frontier):
+            raise TimeTooEarly(f"cannot advance back to {time}", detail=f"The clock is at {show_frontier(now)}.")
         return frontier
 
     # Relations, recursion and answers
@@ -284,7 +296,13 @@ class Database(Uncopyable, ABC):
 
     def loop(self, name: str = "loop", max_rounds: int | None = None) -> Recursion:
         """Begin a recursion with any number of variables, each defined by the others."""
-        return Recursion(self, Loop(name, max_rounds or self.config.max_rounds))
+        return Recursion(self, Loop(name, max_rounds or self.max_rounds))
+
+    @property
+    def max_rounds(self) -> int:
+        """The maximum number of rounds of a recursion in the present request."""
+        asked = None if self.admission is None else self.admission.current.rounds
+        return asked or self.config.max_rounds
 
     def replay(self, path: str | PathLike[str], into: Input | str, *, unfinished: bool = False) -> int:
         """Insert a captured answer into an input at its own times, advancing the clock; return the update count."""

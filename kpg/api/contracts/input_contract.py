@@ -32,7 +32,7 @@ class SourceCollection(Collection, ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """The number of updates that this process holds of it: an estimate of its row count, for the planner."""
+        """An estimate of its row count, for the planner."""
 
 
 class Input(SourceCollection):

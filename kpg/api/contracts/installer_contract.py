@@ -54,8 +54,11 @@ class Installer(ABC):
         """Install a plan as an answer; if asked, in place of the one of that name."""
 
     @abstractmethod
-    def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...]) -> Arrangement:
-        """Install a plan as an index that queries share."""
+    def arrangement(self, node: PlanNode, name: str, keys: tuple[str, ...], in_place: bool = False) -> Arrangement:
+        """Install a plan as an index that queries share.
+
+        If `in_place`, rows may stay on the worker that computes them: reads find them, but a join arranges them again.
+        """
 
     @abstractmethod
     def answers(

@@ -43,6 +43,20 @@ class Output(Uncopyable, Releasable):
     def take_changes(self) -> Changes:
         """Return all updates since the last call, together."""
 
+    @property
+    @abstractmethod
+    def unread_rows(self) -> int:
+        """The number of changes that wait in this process to be taken."""
+
+    @property
+    @abstractmethod
+    def summed_through(self) -> int:
+        """The epoch to which changes of earlier ones were moved, because too many were unread; -1 if none were."""
+
+    @abstractmethod
+    def begin_reading(self, until: int | None) -> None:
+        """Keep changes for `take_changes` in this process, from now on; none at `until` or later, if it is given."""
+
     def changes(self) -> Iterator[Change]:
         """Return each (row, time, diff) since changes were last read."""
         return iter(self.take_changes())
@@ -61,6 +75,19 @@ class Output(Uncopyable, Releasable):
     @abstractmethod
     def skip_changes(self) -> None:
         """Drop the unread changes: the caller reads the rows instead."""
+
+    def hold_changes(self) -> None:
+        """Keep changes from listeners until `begin_changes`: the caller reads the rows first. Call it before any work.
+
+        Changes that the rows include are neither passed on nor, on several workers, sent.
+        """
+
+    def begin_changes(self, after: int) -> bool:
+        """Drop held changes through a complete epoch, and pass later ones to listeners, as always.
+
+        Return False, and do nothing, if later changes were summed with earlier ones: try again when they are complete.
+        """
+        return True
 
     @abstractmethod
     def capture(self, path: str | PathLike[str]) -> Capture:
@@ -126,8 +153,11 @@ class Output(Uncopyable, Releasable):
         return live_table(self, rows, interval)
 
     @abstractmethod
-    def lanes(self) -> Updates:
-        """Return the encoded rows as of the last complete time, with that time, also while the answer fails."""
+    def lanes(self, as_of: int | None = None) -> Updates:
+        """Return the encoded rows as of a complete epoch, with that time, also while the answer fails.
+
+        By default it is the last one. A request lets others run meanwhile.
+        """
 
     @abstractmethod
     def look_up(self, keys: tuple[str, ...], rows: Any, as_of: Any = None) -> Callable[[], pa.Table] | None:

@@ -102,7 +102,7 @@ def present_rows(rank: RankGeneration, command: PresentRowsCommand, blocks: Bloc
 
 @HANDLERS.handles(SizeCommand)
 def size(rank: RankGeneration, command: SizeCommand, blocks: Blocks) -> int:
-    """Return the number of updates of an input, output or arrangement on this rank."""
+    """Return an estimate of the row count of an input, output or arrangement on this rank."""
     return arrangement_source(rank.find_source(command.of, command.name)).size
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Literal
+
 from kpg.api.embedded_arrangement import wanted_keys
 from kpg.api.embedded_installer import arrangement_source
 from kpg.api.usage_guard import LimitedUsage
+from kpg.cluster.rank_builds import RankBuild
 from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.query_commands import (
+    BeginChangesCommand,
+    BuildOutputCommand,
+    BuildPartCommand,
     ChangeLimitsCommand,
     CloseReadCommand,
     DiscardChangesCommand,
+    EndBuildCommand,
     EndGroupCommand,
     FailOutputCommand,
     FirstRowsCommand,
@@ -28,12 +36,14 @@ from kpg.cluster.rank_commands.query_commands import (
     ReleaseOutputCommand,
     ReleaseProbeCommand,
     ScanCommand,
+    SkipDataflowsCommand,
     SnapshotCommand,
     TakeChangesCommand,
+    UndoInstallCommand,
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration, rank_limits
 from kpg.cluster.rank_reports import index_key
-from kpg.cluster.request_frames import Answer, RowBlock, symbolic_lanes
+from kpg.cluster.request_frames import Answer
 from kpg.cluster.shard_blocks import ShardRead, first_rows_block, shard_block
 from kpg.plan import plan_document
 from kpg.protocol.error_messages import error_of
@@ -51,6 +61,38 @@ def install_output(rank: RankGeneration, command: InstallOutputCommand, blocks: 
     rank.reports.add_output(output)
 
 
+@HANDLERS.handles(BuildOutputCommand)
+def build_output(rank: RankGeneration, command: BuildOutputCommand, blocks: Blocks) -> bool:
+    """Begin to install an output, in parts."""
+    install = InstallOutputCommand(command.name, command.plan, command.keep, command.limits)
+    rank.builds[command.number] = RankBuild(partial(install_output, rank, install, blocks))
+    return go_on(rank, command.number)
+
+
+@HANDLERS.handles(BuildPartCommand)
+def build_part(rank: RankGeneration, command: BuildPartCommand, blocks: Blocks) -> bool:
+    """Build the next part of an output."""
+    return command.number in rank.builds and go_on(rank, command.number)
+
+
+def go_on(rank: RankGeneration, number: int) -> bool:
+    """Build a part; forget the build if it has ended or failed."""
+    is_done = True
+    try:
+        is_done = rank.builds[number].go_on()
+    finally:
+        if is_done:
+            del rank.builds[number]
+    return is_done
+
+
+@HANDLERS.handles(EndBuildCommand)
+def end_build(rank: RankGeneration, command: EndBuildCommand, blocks: Blocks) -> None:
+    """Give up an output that is being built."""
+    if (build := rank.builds.pop(command.number, None)) is not None:
+        build.end()
+
+
 @HANDLERS.handles(InstallArrangementCommand)
 def install_arrangement(rank: RankGeneration, command: InstallArrangementCommand, blocks: Blocks) -> None:
     """Install an arrangement, or share that of an input."""
@@ -58,7 +100,7 @@ def install_arrangement(rank: RankGeneration, command: InstallArrangementCommand
     relation = rank.db.inputs.get(command.of) if command.of is not None else None
     with rank.limited(command.limits):
         rank.arrangements[command.number] = (
-            rank.db.installer.arrangement(node, command.name, command.keys)
+            rank.db.installer.arrangement(node, command.name, command.keys, command.in_place)
             if relation is None
             else relation.arrange(*command.keys)
         )
@@ -94,12 +136,38 @@ def release_probe(rank: RankGeneration, command: ReleaseProbeCommand, blocks: Bl
         probe.release()
 
 
+@HANDLERS.handles(UndoInstallCommand)
+def undo_install(rank: RankGeneration, command: UndoInstallCommand, blocks: Blocks) -> int:
+    """Release what a command was to install, which some ranks have refused."""
+    if command.build is not None:
+        end_build(rank, EndBuildCommand(command.build), blocks)
+    if command.output is not None:
+        release_output(rank, ReleaseOutputCommand(command.output), blocks)
+    if command.arrangement is not None:
+        release_arrangement(rank, ReleaseArrangementCommand(command.arrangement), blocks)
+    if command.probe is not None:
+        release_probe(rank, ReleaseProbeCommand(command.probe), blocks)
+    return rank.db.worker.next_id
+
+
+@HANDLERS.handles(SkipDataflowsCommand)
+def skip_dataflows(rank: RankGeneration, command: SkipDataflowsCommand, blocks: Blocks) -> None:
+    """Use the ids of dataflows that other ranks have used."""
+    rank.db.worker.skip_dataflows(command.next_id)
+
+
 @HANDLERS.handles(TakeChangesCommand)
 def take_changes(rank: RankGeneration, command: TakeChangesCommand, blocks: Blocks) -> Answer[FailureSpec | None]:
     """Send the unread changes of an output, and why it has no value now, if so."""
     rank.settle()
-    rank.reports.follow(command.name)
+    rank.reports.follow(command.name, command.hold)
     return Answer(rank.reports.failure(command.name), [rank.reports.changes_block(command.name)])
+
+
+@HANDLERS.handles(BeginChangesCommand)
+def begin_changes(rank: RankGeneration, command: BeginChangesCommand, blocks: Blocks) -> bool:
+    """Report the changes of an output after an epoch."""
+    return rank.reports.begin(command.name, command.after)
 
 
 @HANDLERS.handles(DiscardChangesCommand)
@@ -118,11 +186,8 @@ def snapshot(rank: RankGeneration, command: SnapshotCommand, blocks: Blocks) -> 
     """Send the rows of an output."""
     rank.settle()
     output = rank.outputs[command.name]
-    if command.failing:
-        epoch = output.complete_through if command.as_of is None else command.as_of[0]
-        assert epoch is not None
-        return Answer(None, [RowBlock(output.lanes_at(epoch), symbolic_lanes(output.schema))])
-    return Answer(None, [shard_block(rank.db, output.readable(), output.schema, command.as_of, None)])
+    block = shard_block(rank.db, output.readable(), output.schema, command.as_of, None, failing=command.failing)
+    return Answer(None, [block])
 
 
 @HANDLERS.handles(FirstRowsCommand)
@@ -130,7 +195,8 @@ def first_rows(rank: RankGeneration, command: FirstRowsCommand, blocks: Blocks) 
     """Send the first rows of an output, and count all."""
     rank.settle()
     output = rank.outputs[command.name]
-    block, total = first_rows_block(rank.db, output.readable(), output.schema, command.as_of, command.size)
+    installed = output.readable()
+    block, total = first_rows_block(rank.db, installed, output.schema, command.as_of, command.size, command.failing)
     return Answer(str(total), [block])
 
 
@@ -139,7 +205,8 @@ def open_read(rank: RankGeneration, command: OpenReadCommand, blocks: Blocks) ->
     """Begin a read in parts, and count all rows."""
     rank.settle()
     output = rank.outputs[command.name]
-    read = rank.reads[command.number] = ShardRead(rank.db, output.readable(), output.schema, command.as_of)
+    read = ShardRead(rank.db, output.readable(), output.schema, command.as_of, command.failing)
+    rank.reads[command.number] = read
     return str(read.total)
 
 
@@ -168,16 +235,25 @@ def lookup(rank: RankGeneration, command: LookupCommand, blocks: Blocks) -> Answ
 
 
 @HANDLERS.handles(IndexedRowsCommand)
-def indexed_rows(rank: RankGeneration, command: IndexedRowsCommand, blocks: Blocks) -> Answer[bool]:
+def indexed_rows(
+    rank: RankGeneration, command: IndexedRowsCommand, blocks: Blocks
+) -> Answer[Literal["no index", "all", "some"]]:
     """Send the rows of an input or output that have the keys of the block, if it has an index by these columns."""
     rank.settle()
     source = rank.find_source(command.of, command.name)
-    installed = arrangement_source(source).arranged_by(command.keys)
+    installed = arrangement_source(source).sorted_by(command.keys)
     if installed is None:
-        return Answer(False)
+        return Answer("no index")
     rank.complete(installed.dataflow, None if command.as_of is None else command.as_of[0])
     keys = wanted_keys(blocks[0].data)
-    return Answer(True, [shard_block(rank.db, installed, source.schema, command.as_of, keys)])
+    if command.size is None:
+        return Answer("all", [shard_block(rank.db, installed, source.schema, command.as_of, keys)])
+    read = ShardRead(rank.db, installed, source.schema, command.as_of, keys=keys)
+    block = read.next_block(command.size)
+    if read.is_done:
+        return Answer("all", [block])
+    rank.reads[command.read] = read
+    return Answer("some", [block])
 
 
 @HANDLERS.handles(ScanCommand)

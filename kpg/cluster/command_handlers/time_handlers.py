@@ -18,6 +18,7 @@ from kpg.cluster.rank_durability import RankDurable
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration, TransactionMark
 from kpg.cluster.rank_reports import exceeded_limit
 from kpg.cluster.request_frames import Answer
+from kpg.kernels.warm import use_cached_code
 from kpg.storage.record import Origin
 
 
@@ -67,6 +68,7 @@ def seal(rank: RankGeneration, command: SealCommand, blocks: Blocks) -> None:
 @HANDLERS.handles(ServeCommand)
 def serve(rank: RankGeneration, command: ServeCommand, blocks: Blocks) -> None:
     """Work in slices from now on."""
+    use_cached_code()  # no request should wait while the process changes to machine code
     rank.do_all_work()
     rank.completion.serving = True
 

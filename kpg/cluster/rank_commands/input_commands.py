@@ -89,7 +89,7 @@ class PresentRowsCommand(Command[None]):
 
 @message("size", COMMANDS)
 class SizeCommand(Command[int]):
-    """Return the number of updates that the rank holds of an input, output or arrangement."""
+    """Return an estimate of the row count that the rank holds of an input, output or arrangement."""
 
     of: Literal["input", "output", "index"]
     name: str | int

@@ -43,9 +43,40 @@ class InstallOutputCommand(StructuralCommand):
     limits: AdmittedLimits | None = None
 
 
+@message("build_output", COMMANDS)
+class BuildOutputCommand(Command[bool]):
+    """Begin to install a plan as an output, in parts; the result is whether it is installed already."""
+
+    number: int  # of the build
+    name: str
+    plan: TrustedJson
+    keep: bool
+    limits: AdmittedLimits | None = None
+
+
+@message("build_part", COMMANDS)
+class BuildPartCommand(Command[bool]):
+    """Build the next part of an output; the result is whether it is installed now.
+
+    A rank of a later generation does not know the build, and does nothing.
+    """
+
+    number: int
+
+
+@message("end_build", COMMANDS)
+class EndBuildCommand(Command[None]):
+    """Give up an output that is being built; may be repeated."""
+
+    number: int
+
+
 @message("arrangement", COMMANDS)
 class InstallArrangementCommand(StructuralCommand):
-    """Install a plan as an arrangement by `keys`, or share the one that input `of` has."""
+    """Install a plan as an arrangement by `keys`, or share the one that input `of` has.
+
+    If `in_place`, rows may stay on the rank that computes them.
+    """
 
     number: int
     name: str
@@ -53,6 +84,7 @@ class InstallArrangementCommand(StructuralCommand):
     of: str | None
     plan: TrustedJson
     limits: AdmittedLimits | None = None
+    in_place: bool = False
 
 
 @message("probe", COMMANDS)
@@ -61,6 +93,23 @@ class InstallProbeCommand(StructuralCommand):
 
     number: int
     plan: TrustedJson
+
+
+@message("undo_install", COMMANDS)
+class UndoInstallCommand(Command[int]):
+    """Release what a command was to install, where it did; the result is the id of the next dataflow."""
+
+    output: str | None = None
+    arrangement: int | None = None
+    probe: int | None = None
+    build: int | None = None
+
+
+@message("skip_dataflows", COMMANDS)
+class SkipDataflowsCommand(Command[None]):
+    """Give the next dataflow this id, which no dataflow of any rank has had: equal ids must mean the same."""
+
+    next_id: int
 
 
 @message("release_output", COMMANDS)
@@ -88,10 +137,22 @@ class ReleaseProbeCommand(Command[None]):
 class TakeChangesCommand(Command[FailureSpec | None]):
     """Send the unread changes of an output, as a block, and later ones with reports.
 
-    The result is why it has no value now, if so.
+    The result is why it has no value now, if so. With `hold`, changes are sent only from `begin_changes` on.
     """
 
     name: str
+    hold: bool = False
+
+
+@message("begin_changes", COMMANDS)
+class BeginChangesCommand(Command[bool]):
+    """Drop the held changes of an output through an epoch that all ranks have completed, and report later ones.
+
+    The result is False if this rank cannot tell them apart yet.
+    """
+
+    name: str
+    after: int
 
 
 @message("discard", COMMANDS)
@@ -124,6 +185,7 @@ class FirstRowsCommand(Command[str]):
     name: str
     size: int
     as_of: TimeSpec | None = None
+    failing: bool = False  # send them also if the answer fails
 
 
 @message("open_read", COMMANDS)
@@ -133,6 +195,7 @@ class OpenReadCommand(Command[str]):
     number: int  # of the read
     name: str
     as_of: TimeSpec | None = None
+    failing: bool = False
 
 
 @message("read_part", COMMANDS)
@@ -162,16 +225,19 @@ class LookupCommand(Command[None]):
 
 
 @message("indexed_rows", COMMANDS)
-class IndexedRowsCommand(Command[bool]):
+class IndexedRowsCommand(Command[Literal["no index", "all", "some"]]):
     """Send the rows of an input or output with the values of the block in the columns `keys`, from an index by them.
 
-    The result is False, without a block, if there is no such index.
+    Without such an index, there is no block. With a size, at least as many rows are sent if there are as many; `some`
+    means that the read goes on in parts, under its number.
     """
 
     of: Literal["input", "output"]
     name: str
     keys: tuple[str, ...]
     as_of: TimeSpec | None = None
+    size: int | None = None
+    read: int = -1
 
 
 @message("scan", COMMANDS)

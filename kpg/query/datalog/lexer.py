@@ -167,4 +167,6 @@ def malformed(kind: str, text: str, at: Position) -> ParseError:
     if kind == "malformed_number":
         return failure(ParseError, f"{text[:40]!r} is not a number", at, hint="A name cannot begin with a digit.")
     hint = 'Strings are written with ".' if text in "'`" else None
+    if text.isalpha() or text.isdigit():
+        hint = 'Names have the letters a to z and A to Z, digits, _ and ?; any text is written with ".'
     return failure(ParseError, f"unexpected character {text!r}", at, hint=hint)

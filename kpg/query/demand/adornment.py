@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from kpg.columns.pause_points import pause
 from kpg.query.demand.adorned_relation import AdornedRelation
 from kpg.query.demand.demand_choice import DemandChoice
 from kpg.query.demand.right_linear import body_without, first_arguments, is_right_linear, recursive_atom
@@ -76,6 +77,7 @@ class MagicSetRewrite:
     def complete(self) -> None:
         """Add the rules of everything required."""
         while self._waiting:
+            pause()
             adorned = self._waiting.pop()
             if adorned.bound:
                 self._add_adorned(adorned)

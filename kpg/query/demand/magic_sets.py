@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from kpg.columns.pause_points import pause
 from kpg.errors import UndefinedName
 from kpg.query.demand.adorned_relation import AdornedRelation
 from kpg.query.demand.adornment import MagicSetRewrite
@@ -191,10 +192,10 @@ def assemble(
         if adorned.name not in relations or not adorned.bound:
             rows = name
             reasons.setdefault(name, "it is not computed")
-        elif any(rule.head.relation == adorned.demand for rule in rules):
+        elif adorned.demand in {rule.head.relation for rule in rules}:
             rules.append(copy_rule(adorned, adorned.demand, adorned.arguments))
         else:  # no rule demands more: the demand are the arguments
-            rules = [replace_relation(rule, adorned.demand, adorned.arguments) for rule in rules]
+            rules = with_arguments(rules, adorned)
             del relations[adorned.demand]
             answer = adorned.name
         if answer == adorned.answer:
@@ -221,10 +222,23 @@ def assemble(
         magic=(),
         no_magic=(EVERYTHING,),  # it is restricted already
     )
-    magic = blank_unused(drop_unread(stratify(with_empty_relations(magic, rewritten))))
+    magic = with_empty_relations(magic, rewritten)
+    for last_rewrite in (stratify, drop_unread, blank_unused):
+        pause()
+        magic = last_rewrite(magic)
     magic = with_seed_relations(magic, [relations[seeds] for seeds, _ in names.values()])
+    pause()
     verify(magic, tuple(function.__name__ for function in REWRITES))
     return CombinedMagicProgram(magic, names, explanation(magic, goals, reasons))
+
+
+def with_arguments(rules: list[Rule], adorned: AdornedRelation) -> list[Rule]:
+    """Return rules that read the arguments instead of the demand."""
+    replaced, demand, arguments = [], adorned.demand, adorned.arguments
+    for rule in rules:
+        pause()
+        replaced.append(replace_relation(rule, demand, arguments))
+    return replaced
 
 
 def with_empty_relations(magic: Program, rewritten: MagicSetRewrite) -> Program:

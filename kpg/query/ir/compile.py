@@ -3,13 +3,14 @@
     compile(parse(text))  ==  the same relations, by rules that can be evaluated from left to right, in strata
 
 Each rewrite is a function from program to program in a file of its own. All errors of a program are raised here,
-before any data is read.
+before any data is read. Others may run between two rewrites (kpg.columns.pause_points).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from kpg.columns.pause_points import pause
 from kpg.query.ir.program import Program
 from kpg.query.ir.rewrites.aggregate_heads import aggregate_heads
 from kpg.query.ir.rewrites.blank_unused import blank_unused
@@ -69,5 +70,7 @@ def compile(program: Program) -> Program:
     for rewrite in REWRITES:
         program = rewrite(program)
         done.append(rewrite.__name__)
+        pause()
         verify(program, tuple(done))
+        pause()
     return program

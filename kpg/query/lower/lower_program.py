@@ -114,6 +114,7 @@ class LoweredProgram:
         """Add a loop: each relation starts empty, and each round applies all rules once."""
         loop = self.db.loop(self._name(stratum), self.max_rounds)
         loop.loop.declarative = True
+        loop.loop.as_written = "its rules ask for one, or are more than joins and comparisons"
         own = [name for name in stratum.relations if self._relations[name].is_carried]
         variables = {}
         for name in own:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
+from kpg.columns.pause_points import pause
 from kpg.errors import Closed, KpgError, ProgramError, ResourceError, TypeMismatch
 from kpg.sql.functions.cast_rules import NUMERIC, CastContext, can_cast, common_type, numeric_of
 from kpg.sql.functions.resolve import resolve
@@ -112,7 +113,11 @@ def unified(scalars: Sequence[Scalar], what: str, span: Span | None = None) -> t
     with located(span or next((scalar.span for scalar in scalars if scalar.span is not None), None)):
         target = common_type([scalar.type for scalar in scalars], what)
     target = with_constants(target, scalars)
-    return tuple(coerce(scalar, target) for scalar in scalars)
+    coerced = []
+    for scalar in scalars:
+        pause()
+        coerced.append(coerce(scalar, target))
+    return tuple(coerced)
 
 
 def with_constants(target: SqlType, scalars: Sequence[Scalar]) -> SqlType:

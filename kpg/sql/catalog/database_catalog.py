@@ -16,6 +16,7 @@ from weakref import WeakSet
 from kpg.errors import KpgError, ProgramError
 from kpg.sql.catalog.definition_store import RESERVED, DefinitionStore
 from kpg.sql.catalog.entries import CatalogEntry, SequenceEntry, TableColumn, TableEntry, ViewEntry
+from kpg.sql.catalog.open_snapshots import OpenSnapshots
 from kpg.sql.catalog.system_catalog import SystemCatalog
 from kpg.sql.catalog.system_columns import is_system
 from kpg.sql.catalog.table_turns import TableTurns
@@ -93,6 +94,7 @@ class DatabaseCatalog:
         self.keys: dict[tuple[str, tuple[str, ...]], Arrangement] = {}  # by table and the columns of a key
         self.subscriptions: WeakSet[ViewSubscription] = WeakSet()
         self.turns = TableTurns(db)
+        self.snapshots = OpenSnapshots()
         self.planning: Callable[[], AbstractContextManager[None]] = nullcontext  # limits the time to plan in a block
         self.system = SystemCatalog(self)
         self.broken: dict[str, BrokenDefinition] = {}  # definitions on disk that could not be carried out again

@@ -121,7 +121,8 @@ def common_type(types: Sequence[SqlType], what: str = "CASE") -> SqlType:
 
     String constants and nulls without a type take that of the others; text if there are no others.
     """
-    known = [type_ for type_ in types if type_.name != UNKNOWN.name]
+    different = {id(type_): type_ for type_ in types}  # of many values, which share few types
+    known = [type_ for type_ in dict.fromkeys(different.values()) if type_.name != UNKNOWN.name]
     if not known:
         return TEXT
     chosen = known[0]

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kpg.columns.expression import ColumnReference, Expression
+from kpg.columns.pause_points import pause
 from kpg.sql.relational.scalars import Column, ColumnValue, Constant, Scalar, ScalarCall
 
 MIN_MEMBERS: Final = 8  # fewer comparisons are as fast
@@ -24,7 +25,10 @@ def split_memberships(terms: Sequence[Scalar], names: Mapping[Column, str]) -> t
     if len(terms) < MIN_MEMBERS:
         return [], list(terms)
     values: dict[Column, list[Any]] = {}
-    compared = [compared_constant(term) for term in terms]
+    compared = []
+    for term in terms:
+        pause()
+        compared.append(compared_constant(term))
     for pair in compared:
         if pair is not None:
             values.setdefault(pair[0], []).append(pair[1])

@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from kpg.columns.arrow_arrays import from_list
 from kpg.columns.expression import Expression
+from kpg.columns.pause_points import CALLS_PER_PAUSE, ROWS_PER_PAUSE, pause
 from kpg.columns.schema import Type, parse_type
 from kpg.sql.functions.function import TableFunction
 from kpg.sql.functions.function_tables import TABLE_FUNCTIONS
@@ -93,11 +95,18 @@ class RowsOfFunction:
             if any(value is None for value in values):
                 continue
             for number, row in enumerate(self.function.rows(*values), 1):
+                if number % CALLS_PER_PAUSE == 0:
+                    pause()
                 positions.append(position)
                 rows.append((*row, number) if self.numbered else tuple(row))
-        arrays: list[Any] = [table.column(name).take(pa.array(positions, pa.int64())) for name in self.kept]
+        arrays: list[Any] = [table.column(name).take(from_list(positions, pa.int64())) for name in self.kept]
         for at, (_, type_) in enumerate(self.returned):
-            arrays.append(pa.array([row[at] for row in rows], type_.to_arrow()))
+            chunks: list[Any] = []
+            for start in range(0, len(rows), ROWS_PER_PAUSE):
+                chunks.append(from_list([row[at] for row in rows[start : start + ROWS_PER_PAUSE]], type_.to_arrow()))
+                pause()
+            arrow_type: Any = type_.to_arrow()
+            arrays.append(pa.chunked_array(chunks, arrow_type))
         return positions, pa.table(arrays, names=[*self.kept, *(name for name, _ in self.returned)])
 
 

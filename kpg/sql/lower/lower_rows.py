@@ -59,6 +59,8 @@ def lower_values(lowering: RelationLowering, values: Values) -> LoweredRelation:
     unit = unit_row(lowering)
     if not values.rows:
         return no_rows(unit, values.columns)
+    if not values.columns:  # only their number matters
+        return LoweredRelation(lowering.db.values([(0,)] * len(values.rows), Schema.of({UNIT: int})), {})
     if len(values.rows) > COMPUTED_ROWS and all(isinstance(value, Constant) for row in values.rows for value in row):
         return _constant_rows(lowering, values)
     return concat_aligned(values.columns, [_values_row(lowering, unit, values.columns, row) for row in values.rows])

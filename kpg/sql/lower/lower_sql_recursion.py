@@ -22,7 +22,7 @@ from kpg.plan import nodes
 from kpg.sql.lower.aligned_columns import as_wide
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
-from kpg.sql.lower.recursive_rule import LinearRule, rule_of
+from kpg.sql.lower.recursive_rule import FOLLOWS_FEW, SEVERAL_CLOCKS, LinearRule, rule_of
 from kpg.sql.lower.relation_lowering import RelationLowering
 from kpg.sql.relational.relations import (
     BoundRecursion,
@@ -33,6 +33,7 @@ from kpg.sql.relational.relations import (
 )
 from kpg.sql.relational.scalars import Column
 
+LOOP_ASKED_FOR: Final = "a loop is asked for"
 MAX_ROUNDS_WITHOUT_SET: Final = 10_000  # of UNION ALL and MUTUALLY RECURSIVE without a limit: they may never end
 
 
@@ -44,28 +45,36 @@ def lower_variable_scan(lowering: RelationLowering, node: VariableScan) -> Lower
 
 def lower_recursion(lowering: RelationLowering, node: BoundRecursion) -> LoweredRelation:
     """Return the body of a recursion, over its variables at their fixed point."""
-    linear = rule_of(lowering.db, node, lowering.estimates) if lowering.recursion == "auto" else "a loop is asked for"
+    linear = rule_of(lowering.db, node, lowering.estimates) if lowering.recursion == "auto" else LOOP_ASKED_FOR
     if isinstance(linear, LinearRule):
         (entry,) = node.definitions
         lowering.variables[entry.variable] = _saturated(lowering, entry, linear)
         return lowering.lower(node.body)
     names = ", ".join(entry.variable.name for entry in node.definitions)
     starts_with_base = any(entry.kind != "replace" for entry in node.definitions)
-    loop = lowering.db.loop(f"the recursion of {names}")
+    loop = lowering.db.loop(loop_name(names))
+    loop.loop.as_written = _why_as_written(node, linear)
     loop.loop.declarative = all(entry.kind == "union" for entry in node.definitions)
-    if node.limit is not None:
-        loop.loop.max_rounds = node.limit - starts_with_base  # the base is the first round
-    elif not loop.loop.declarative:
+    limit = None if node.limit is None else node.limit - starts_with_base  # the base is the first round
+    if limit is not None and limit <= loop.loop.max_rounds:  # that of the db holds for a larger one
+        loop.loop.max_rounds = limit
+        loop.loop.stops = not node.error_at_limit
+    elif limit is None and not loop.loop.declarative and loop.loop.max_rounds == lowering.db.config.max_rounds:
         loop.loop.max_rounds = min(loop.loop.max_rounds, MAX_ROUNDS_WITHOUT_SET)
-    loop.loop.stops = node.limit is not None and not node.error_at_limit
     schemas = {entry.variable: _schema(entry.variable) for entry in node.definitions}
     variables: dict[RecursiveVariable, Variable] = {}
+    bases: dict[RecursiveVariable, Collection] = {}
     for entry in node.definitions:
-        start = schemas[entry.variable] if entry.base is None else _rows(lowering, entry.base, schemas[entry.variable])
-        variables[entry.variable] = loop.variable(start)
+        if entry.base is None:
+            variables[entry.variable] = loop.variable(schemas[entry.variable])
+        else:
+            base = bases[entry.variable] = _rows(lowering, entry.base, schemas[entry.variable])
+            variables[entry.variable] = loop.variable(base)
     lowering.variables.update(variables)
     results = {
-        entry.variable: _define(lowering, entry, loop, variables[entry.variable], schemas[entry.variable])
+        entry.variable: _define(
+            lowering, entry, loop, variables[entry.variable], schemas[entry.variable], bases.get(entry.variable)
+        )
         for entry in node.definitions
     }
     for variable, result in results.items():
@@ -84,21 +93,42 @@ def _saturated(lowering: RelationLowering, entry: Definition, linear: LinearRule
             if lowered.rows.schema.type_of(lowered.names[column]).nullable:
                 lowered = lowered.with_rows(lowered.rows.filter(~lowered.reference(column).is_null()))
         inputs.append(as_wide(lowered, read.columns, _columns_schema(read.columns)).distinct())
-    system = linear.system(entry.variable.name, len(schema), lowering.db.config.max_rounds)
+    system = linear.system(entry.variable.name, len(schema), lowering.db.max_rounds)
     saturation = nodes.SaturationSpec(system, tuple(rows.node for rows in inputs), (entry.variable.name,))
     return Collection(lowering.db, nodes.SaturatedNode(schema, frozenset(), saturation, 0))
 
 
+def loop_name(names: str) -> str:
+    """Return the name of the loop of a recursion."""
+    return f"the recursion of {names}"
+
+
+def _why_as_written(node: BoundRecursion, reason: str) -> str | None:
+    """Return why a recursion must stay a loop; None if an operator may replace it that derives the same sets.
+
+    `reason` says why it is not one linear rule.
+    """
+    if node.limit is not None:
+        return "it has a limit of rounds"
+    if any(entry.kind != "union" for entry in node.definitions):
+        return "it is not a recursion by UNION"
+    return reason if reason in (LOOP_ASKED_FOR, SEVERAL_CLOCKS) or reason.startswith(FOLLOWS_FEW) else None
+
+
 def _define(
-    lowering: RelationLowering, entry: Definition, loop: Recursion, variable: Variable, schema: Schema
+    lowering: RelationLowering,
+    entry: Definition,
+    loop: Recursion,
+    variable: Variable,
+    schema: Schema,
+    base: Collection | None,
 ) -> Variable:
     """Define a variable, and return the one that holds the result."""
     step = _rows(lowering, entry.step, schema)
     if entry.kind == "replace":
         variable.set(step)
         return variable
-    assert entry.base is not None
-    base = _rows(lowering, entry.base, schema)
+    assert base is not None
     if entry.kind == "union":
         variable.set(base.concat(step).distinct())
         return variable

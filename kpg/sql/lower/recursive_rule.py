@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from kpg.sql.lower.row_estimates import RowEstimates
 
 MAX_FOLLOWED_ROWS: Final = 100_000  # to read more, for a recursion that starts elsewhere, costs more than lookups
+SEVERAL_CLOCKS: Final = "there are several clocks"  # reasons that concern any operator, and not the shape of a rule
+FOLLOWS_FEW: Final = "it may follow few of"
 
 
 class NoRule(Exception):
@@ -74,7 +76,7 @@ def rule_of(db: Database, node: BoundRecursion, estimates: RowEstimates) -> Line
 
 def _rule_of(db: Database, node: BoundRecursion, estimates: RowEstimates) -> LinearRule:
     if db.config.coordinates != 1:
-        raise NoRule("there are several clocks")
+        raise NoRule(SEVERAL_CLOCKS)
     if len(node.definitions) != 1 or node.definitions[0].kind != "union":
         raise NoRule("it is not a single relation by UNION")
     if node.limit is not None:
@@ -105,7 +107,7 @@ def _check_sizes(entry: Definition, linear: LinearRule, estimates: RowEstimates)
         return
     rows = sum(estimates.facts.of(table).rows for table in read)
     if rows > MAX_FOLLOWED_ROWS:
-        raise NoRule(f"it may follow few of {rows:,} rows")
+        raise NoRule(f"{FOLLOWS_FEW} {rows:,} rows")
 
 
 def _tables(relations: Iterable[BoundRelation]) -> set[str]:

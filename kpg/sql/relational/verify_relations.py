@@ -226,6 +226,7 @@ class Verifier:
 
     def boolean(self, scalar: Scalar) -> None:
         """Verify that a scalar is boolean."""
+        pause()
         assert scalar.type == BOOLEAN, f"a condition of type {scalar.type}"
 
     def scalar(self, scalar: Scalar, scope: Scope) -> None:

@@ -35,7 +35,8 @@ def where(relation: BoundRelation, terms: Iterable[Scalar]) -> BoundRelation:
 
 def flattened(terms: Iterable[Scalar]) -> tuple[Scalar, ...]:
     """Return the conjuncts of some terms, each once."""
-    return tuple(dict.fromkeys(part for term in terms for part in conjuncts(term)))
+    parts = [part for term in terms for part in conjuncts(term)]
+    return tuple(dict.fromkeys(parts)) if len(parts) > 1 else tuple(parts)  # the hash of a long list takes long
 
 
 def keep(relation: BoundRelation, columns: Iterable[Column]) -> BoundRelation:

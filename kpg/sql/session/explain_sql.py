@@ -31,11 +31,13 @@ from kpg.api.embedded_output import EmbeddedOutput
 from kpg.api.explain_dataflow import count, explain_dataflow, size
 from kpg.columns.building_turns import building_in_turns
 from kpg.errors import NotSupported, UndefinedName
+from kpg.plan.rule_loops import why_loops
 from kpg.sql.bind.bind_context import Parameters
 from kpg.sql.bind.bind_statements import bind_query
 from kpg.sql.catalog.database_catalog import InstalledView
 from kpg.sql.lower.join_choice import JoinChoice, KeptRows
 from kpg.sql.lower.lower_query import facts_of, lower_query
+from kpg.sql.lower.lower_sql_recursion import loop_name
 from kpg.sql.lower.recursive_rule import rule_of
 from kpg.sql.lower.row_estimates import RowEstimates
 from kpg.sql.parse.sql_statements import CreateView, ExplainStatement, QueryStatement
@@ -90,18 +92,24 @@ def explain_algebra(session: SqlSession, query: Query) -> list[str]:
     """Return the algebra of a query, as its plan is made of it."""
     facts = facts_of(CatalogSources(session.catalog))
     relation = rewrite_query(without_order(query), facts).relation
-    return [*show_relation(relation).splitlines(), *recursion_lines(session, relation, RowEstimates(facts))]
+    return [*show_relation(relation).splitlines(), *recursion_lines(session, query, relation, RowEstimates(facts))]
 
 
-def recursion_lines(session: SqlSession, relation: BoundRelation, estimates: RowEstimates) -> Iterator[str]:
+def recursion_lines(
+    session: SqlSession, query: Query, relation: BoundRelation, estimates: RowEstimates
+) -> Iterator[str]:
     """Yield, for each recursion, whether one operator maintains it, and if not, why it is a loop."""
     recursions = [node for node in nodes_of(relation) if isinstance(node, BoundRecursion)]
-    if recursions:
-        yield from ("", "Recursions")
+    if not recursions:
+        return
+    yield from ("", "Recursions")
+    plan = lower_query(session.db, query, CatalogSources(session.catalog)).node
+    loops = why_loops(plan, session.db.symbols)
     for node in recursions:
         names = ", ".join(entry.variable.name for entry in node.definitions)
         rule = rule_of(session.db, node, estimates)
-        yield f"  {names}: a loop, because {rule}" if isinstance(rule, str) else f"  {names}: one operator"
+        reason = loops.get(loop_name(names), rule) if isinstance(rule, str) else None
+        yield f"  {names}: one operator" if reason is None else f"  {names}: a loop, because {reason}"
 
 
 def explain_plan(session: SqlSession, query: Query, chosen: set[str]) -> list[str]:

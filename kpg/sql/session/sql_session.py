@@ -154,6 +154,9 @@ class SqlSession:
             if transaction is not None and self.transaction is transaction:
                 transaction.failed = True
             raise
+        finally:
+            if transaction is not None:
+                transaction.snapshot.end_statement()
 
     def _interruption(self, statement: statements.SqlStatement) -> AbstractContextManager[None]:
         """Return the block of a statement: one that may not be left, or one whose reads include all writes."""

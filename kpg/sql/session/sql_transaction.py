@@ -56,17 +56,20 @@ class SqlTransaction:
         self.failed = False
         self.moment = datetime.datetime.now(datetime.UTC)  # the value of now()
         self._savepoints: list[tuple[str, dict[str, int]]] = []  # each with the number of changes of each table
-        self._reader = f"sql transaction {next(_NUMBERS)}"
-        self._db.set_reader(self._reader, self.start - 1)
+        reader = f"sql transaction {next(_NUMBERS)}"
+        self._db.set_reader(reader, self.start - 1)
+        self._snapshots = session.catalog.snapshots
+        self.snapshot = self._snapshots.open(partial(self._db.drop_reader, reader))
 
     @property
     def as_of(self) -> int:
-        """The epoch that reads see."""
+        """The epoch that the reads of a statement see. Raise if the db does not keep it any more."""
+        self.snapshot.begin_read()
         return self.start - 1
 
     def end(self) -> None:
         """Let the db forget the past that the transaction could read."""
-        self._db.drop_reader(self._reader)
+        self._snapshots.close(self.snapshot)
 
     def add(self, change: TableWrite) -> None:
         """Keep a change until COMMIT."""

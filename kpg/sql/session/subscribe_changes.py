@@ -12,7 +12,9 @@ next loop continues there. UP TO ends the subscription before that epoch. While 
 fail, reading raises; once the row is corrected, it continues without a gap. DROP of a view that it reads ends it, and
 reading raises from then on.
 
-A subscription keeps no rows. Its cost is that of the changes, and of its own operators.
+A subscription keeps no rows. Its cost is that of the changes, and of its own operators. If its reader leaves more than
+`CHANGES_LIMIT` changes unread, they are summed: those of several epochs come at the last of these, and the epochs
+before it get no marks.
 """
 
 from __future__ import annotations
@@ -106,8 +108,8 @@ class SqlSubscription(Releasable):
 
     @property
     def unread_rows(self) -> int:
-        """The number of changes that it holds, of epochs that are not complete."""
-        return sum(map(len, self._unread))
+        """The number of changes that were not returned yet."""
+        return sum(map(len, self._unread)) + (0 if self.ended else self._output.unread_rows)
 
     @property
     def has_progress(self) -> bool:
@@ -128,7 +130,8 @@ class SqlSubscription(Releasable):
             end = min(end, up_to)
         changes = self._changes_before(end)
         if self._epochs.progress:
-            changes = with_marks(changes, max(self._next, end - MAX_EPOCHS_MARKED), end)
+            first = max(self._next, self._output.summed_through, end - MAX_EPOCHS_MARKED)
+            changes = with_marks(changes, first, end)
         self._next = max(self._next, end)
         if up_to is not None and end >= up_to:
             self.close()
@@ -226,6 +229,7 @@ def open_subscription(session: SqlSession, statement: SubscribeStatement, parame
             require_planned_version(catalog)
             epochs = subscribed_epochs(session, statement, parameters)
             require_readable(session, output, epochs.first)
+            output.begin_reading(epochs.up_to)
             subscription = SqlSubscription(output, columns, epochs, relations_read(statement.query))
             catalog.subscriptions.add(subscription)
     except BaseException:

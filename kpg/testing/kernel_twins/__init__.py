@@ -41,6 +41,7 @@ from kpg.testing.kernel_twins.one_pass_corrections_twin import (
     new_keys,
     one_pass_corrections,
 )
+from kpg.testing.kernel_twins.pair_keys_twin import pair_keys
 from kpg.testing.kernel_twins.partition_rows_twin import mix64, owner_of_key, partition_rows, worker_of_hash
 from kpg.testing.kernel_twins.radix_sort_twin import radix_sort
 from kpg.testing.kernel_twins.row_tuples import Row, Update, block, columns, offsets, rows, sorted_rows, updates
@@ -104,6 +105,7 @@ __all__ = [
     "offsets",
     "one_pass_corrections",
     "owner_of_key",
+    "pair_keys",
     "pack_words",
     "partition_rows",
     "parts_of",

@@ -39,3 +39,11 @@ def test_a_zone_may_follow_a_date(twins, text):
 
 def test_the_variance_of_equal_numbers_is_zero(twins):
     twins.run("SELECT variance(x) AS v, stddev_pop(x) AS w FROM (VALUES (1.5), (1.5)) AS t (x)")
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 20])
+def test_rows_of_values_count_although_no_column_is_read(twins, count):
+    values = ", ".join(f"({number})" for number in range(count))
+    twins.run(f"SELECT count(*) AS n FROM (VALUES {values}) AS a (x)")
+    twins.run(f"SELECT 1 AS one FROM (VALUES {values}) AS a (x), (VALUES {values}) AS b (y)")
+    twins.run(f"SELECT count(*) AS n FROM (VALUES {values}) AS a (x), (VALUES {values}, {values}) AS b (y)")

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpg
+from kpg.api import unread_changes
+from kpg.cluster import cluster_output
 from kpg.sql.session import subscribe_changes
 
 HISTORY = 1_000
@@ -230,3 +232,37 @@ def test_a_read_that_is_cancelled_takes_no_changes(monkeypatch):
                 list(changes)
         db.sql("DELETE FROM t WHERE a = 1")
         assert [(change.diff, change.row) for change in changes] == [(1, (1,)), (1, (2,)), (-1, (1,))]
+
+
+@pytest.mark.parametrize("begins", [True, False], ids=["read before", "never read"])
+def test_changes_that_are_summed_because_nobody_reads_get_no_wrong_marks(db, monkeypatch, begins):
+    """Memory for a reader that does not read is bounded; each mark is still the answer as of its epoch."""
+    limit = 40
+    for module in (unread_changes, cluster_output):
+        monkeypatch.setattr(module, "CHANGES_LIMIT", limit)
+    db.sql("CREATE TABLE seldom (a INT, b INT)")  # with no history
+    db.sql(f"CREATE MATERIALIZED VIEW sums AS {QUERY.replace('FROM t', 'FROM seldom')}")
+    whole, cut = (db.sql(f"SUBSCRIBE sums WITH (PROGRESS){until}") for until in ("", f" UP TO {db.epoch + 30}"))
+
+    def rows_of(epoch):
+        return Counter(db.sql(f"SELECT * FROM sums AS OF {epoch}").rows())
+
+    first, read = db.epoch - 1, {whole: [], cut: []}
+    if begins:
+        for subscription, changes in read.items():
+            changes += subscription.take()
+    for value in range(60):
+        db.sql(f"INSERT INTO seldom VALUES ({value % 7}, {value})")
+    assert 0 < whole.unread_rows <= 2 * limit and 0 < cut.unread_rows <= 2 * limit
+    for subscription, changes in read.items():
+        changes += subscription.take()
+        require_order(changes)
+        for mark in (change.epoch for change in changes if change.is_progress):
+            assert sum_through(changes, mark) == rows_of(mark)
+    last = db.epoch - 1
+    assert sum_through(read[whole], last) == rows_of(last)
+    assert sum_through(read[cut], last) == rows_of(first + 30) and cut.ended
+    marked = {change.epoch for change in read[whole] if change.is_progress}
+    assert last in marked and not marked.issuperset(range(first + 1, last))
+    whole.close()
+    db.sql("DROP TABLE seldom CASCADE")

@@ -1,0 +1,104 @@
+"""Reads as of a time that is not complete: they end with their client and the server, and their rows are bounded."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from websockets.sync.client import connect
+
+import kpg
+from kpg.server.session_limits import SessionLimits
+from tests.server.serving import PATIENCE, USER, served
+
+ROWS = 20_000
+LATER = 10  # times between the last complete one and that of a read that waits
+END_SECONDS = 10.0  # a limit on a busy machine: what ends at once, and not after the 30 seconds that a read may wait
+
+
+def waiting(db):
+    """Return the number of reads that have no reply."""
+    return sum(request["type"] == "query" for request in db.inspect("requests").to_pylist())
+
+
+def until(condition):
+    """Wait until a condition holds."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < END_SECONDS
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("end", ["close", "lose"])
+def test_a_read_that_waits_for_a_time_ends_with_its_client(server, db, end):
+    wild = kpg.connect(server.url, token=USER, reconnect=0)
+    db.create_relation(f"n_{end}", {"x": int})
+    failed = []
+
+    def ask():
+        with pytest.raises(kpg.KpgError) as raised:
+            wild.query(f"n_{end}", as_of=10**9)
+        failed.append(raised.value)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until(lambda: waiting(db) == 1)
+    if end == "close":
+        wild.close()
+    else:
+        wild._socket.socket.shutdown(2)
+    thread.join(PATIENCE)
+    until(lambda: waiting(db) == 0)
+    assert len(failed) == 1
+
+
+def test_a_read_that_waits_for_a_time_does_not_hold_up_the_end_of_the_server():
+    with served(shutdown_seconds=PATIENCE) as server, kpg.connect(server.url, token=USER, reconnect=0) as db:
+        db.create_relation("n", {"x": int})
+        failed = []
+
+        def ask():
+            with kpg.connect(server.url, token=USER, reconnect=0) as other, pytest.raises(kpg.KpgError) as raised:
+                other.query("n", as_of=10**9)
+            failed.append(str(raised.value))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        until(lambda: waiting(db) == 1)
+        began = time.monotonic()
+        server.stop(PATIENCE)
+        thread.join(PATIENCE)
+        assert failed == ["the server is shutting down"]
+        assert time.monotonic() - began < END_SECONDS
+
+
+@pytest.mark.parametrize("later", [0, LATER], ids=["complete", "later"])
+def test_rows_as_of_a_time_for_a_client_that_does_not_read_are_bounded(later):
+    """The client gets all of them when it reads, and meanwhile the server holds its budget and one reply."""
+    limits = SessionLimits(waiting_bytes=200_000)
+    with served(limits, history=None) as server, kpg.connect(server.url, token=USER) as db:
+        db.create_relation("n", {"x": int})
+        at = db.insert("n", pa.table({"x": np.arange(ROWS)})) + later
+        with connect(server.url, max_queue=1, compression=None, close_timeout=0.1) as silent:
+            silent.send(json.dumps({"type": "hello", "id": 0, "version": 1, "token": USER}))
+            assert json.loads(silent.recv())["type"] == "welcome"
+            for number in range(1, 41):
+                silent.send(json.dumps({"type": "query", "id": number, "text": "n", "as_of": at}))
+            client = server.hub.clients[max(server.hub.clients)]
+            until(lambda: len(client.session.pending) == 40 or client.budget.is_full)
+            for value in range(later):
+                db.insert("n", [(-value - 1,)])
+            most = 0
+            for value in range(10):
+                db.insert("n", [(ROWS + value,)])
+                most = max(most, client.budget.bytes)
+                time.sleep(0.02)
+            assert 0 < most < 200_000 + 2 * 8 * ROWS
+            received = []
+            while len(received) < 40:
+                message = json.loads(silent.recv(timeout=PATIENCE))
+                if message["type"] == "rows" and not message.get("more"):
+                    received.append(message["id"])
+            assert received == list(range(1, 41))
