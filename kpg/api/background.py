@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 import threading
 import types
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -48,6 +49,7 @@ from kpg.columns.functions import UserFunction, WhenBuilder
 from kpg.errors import Closed
 
 Result = TypeVar("Result")
+LOGGER = logging.getLogger("kpg")
 SLICE_SECONDS = 0.002  # of work between two calls
 IDLE_DELAY_SECONDS = 0.002  # without a call before idle work begins: a client that calls often does not wait for it
 
@@ -166,9 +168,17 @@ class OwnerThread:
 
     def _work(self) -> None:
         """Work for a slice if there is something to do, and continue calls that waited for it."""
-        with self._requests.during_slice():
-            busy = self._db.completion.has_work and self._db.completion.work(SLICE_SECONDS)
+        busy = self._run_slice()
         self._requests.resume(idle=not busy)
+
+    def _run_slice(self) -> bool:
+        """Work for a slice, and return whether work is left. What fails there must not end the thread."""
+        try:
+            with self._requests.during_slice():
+                return self._db.completion.has_work and self._db.completion.work(SLICE_SECONDS)
+        except Exception:  # of a function of the user, or a defect, which ends its dataflow
+            LOGGER.exception("work beside the calls of a db failed")
+            return True
 
     def _next(self) -> OwnerCall | TransactionRequest | NoCall | None:
         """Return the next call; if none waits, NO_CALL while the db is busy, else wait for one and do idle work."""

@@ -33,7 +33,7 @@ from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, concatenate, constant
 from kpg.dataflow.operator import Message
 from kpg.dataflow.worker import event_logging
-from kpg.errors import Closed, InsertOnly, InUse, SchemaMismatch
+from kpg.errors import Closed, InUse, SchemaMismatch
 from kpg.operators.source import Source
 from kpg.trace.key_history import read
 
@@ -69,12 +69,8 @@ class EmbeddedInput(EncodingInput):
     def take_lanes(self, updates: Updates) -> None:
         if not updates.data.shape[1]:
             return
-        if self.insert_only and int(updates.diffs.min()) < 0:
-            raise InsertOnly(
-                f"cannot remove rows from {self.name}",
-                detail="A program that was declared insert-only reads it.",
-                hint="Run that program without insert-only, if rows are to be removed.",
-            )
+        if self.insert_only:
+            self.check_removals(int(updates.diffs.min()))
         if self.db.memory.limit is not None:
             self.db.memory.check(updates.nbytes)
         self.db.pending.add(self.name, updates)

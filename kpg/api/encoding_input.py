@@ -25,7 +25,7 @@ from kpg.columns.schema import Schema
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.columns.upserts import last_row_of_each_key
-from kpg.errors import BadPlan, Closed, InUse, SchemaMismatch, TimeTooEarly
+from kpg.errors import BadPlan, Closed, InsertOnly, InUse, KpgError, SchemaMismatch, TimeTooEarly
 from kpg.plan.nodes import RelationNode, StreamNode
 
 INSERTED = constant((1,))  # the diffs of inserted rows
@@ -48,6 +48,7 @@ class EncodingInput(Input):
         schema.select(self.key)
         self.keeps_rows = keeps_rows
         self.closed = self.dropped = self.insert_only = self.is_log = False
+        self.on_dropped = ignore_drop
 
     # Where rows go
 
@@ -110,6 +111,15 @@ class EncodingInput(Input):
     def set_insert_only(self) -> None:
         self.insert_only = True
 
+    def check_removals(self, least_diff: int) -> None:
+        """Raise if rows with this diff, and greater ones, would remove rows that must stay."""
+        if self.insert_only and least_diff < 0:
+            raise InsertOnly(
+                f"cannot remove rows from {self.name}",
+                detail="A program that was declared insert-only reads it.",
+                hint="Run that program without insert-only, if rows are to be removed.",
+            )
+
     def encode_rows(self, rows: Any) -> Ints:
         self._check_open()
         return encode(self.schema, rows, self.db.symbols)
@@ -149,6 +159,10 @@ class EncodingInput(Input):
         if diffs.shape[1] != n and np.ndim(diff):
             raise SchemaMismatch(f"{n} rows need as many diffs", detail=f"Found {diffs.shape[1]}.")
         return np.ascontiguousarray(diffs)
+
+
+def ignore_drop(error: KpgError) -> None:
+    """Do nothing about dropped rows: whoever inserted them gets the error."""
 
 
 def whole_numbers(values: Any, what: str) -> Ints:

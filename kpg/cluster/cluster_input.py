@@ -28,6 +28,7 @@ from kpg.cluster.rank_commands.input_commands import (
     CheckUnreadCommand,
     DropInputCommand,
     InsertCommand,
+    InsertOnlyCommand,
     MakeRowsCommand,
     PresentRowsCommand,
     RowsCommand,
@@ -70,6 +71,8 @@ class ClusterInput(EncodingInput):
     # Rows in
 
     def take_lanes(self, updates: Updates) -> None:
+        if self.insert_only and len(updates):
+            self.check_removals(int(updates.diffs.min()))
         if self.key:
             self._send(self._owned_parts(updates, self.key), InsertCommand(self.name))
         else:
@@ -95,6 +98,8 @@ class ClusterInput(EncodingInput):
 
     def replace_lanes(self, data: Ints) -> None:
         self.ensure_arranged()
+        if self.insert_only:  # the owners know whether they have rows to replace, which they then refuse
+            self.db.pending.admission.must_ask = True
         now = constant(self.db.time.elements[0])
         parts = self._owned_parts(Updates(data, now, constant((1,))), self.key)
         self._send(parts, InsertCommand(self.name, replacing=True))
@@ -105,6 +110,7 @@ class ClusterInput(EncodingInput):
         The command leaves with the next one. If a worker fails, the advance raises its error.
         """
         self._check_open()
+        self.check_removals(diff)
         if self.key and self.keeps_rows:
             raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
         name = name_of_function(function)
@@ -181,6 +187,11 @@ class ClusterInput(EncodingInput):
             self.db.ask(ArrangeInputCommand(self.name, chosen))
             self._placed = known.placed if known is not None else chosen
         return self._placed
+
+    def set_insert_only(self) -> None:
+        if not self.insert_only:
+            self.db.ask(InsertOnlyCommand(self.name))
+        super().set_insert_only()
 
     def arrange(self, *keys: str) -> ClusterArrangement:
         self.schema.select(keys)

@@ -16,15 +16,15 @@ from kpg.cluster.coordinator import RankReply
 from kpg.cluster.rank_commands.input_commands import CloseInputCommand
 from kpg.cluster.rank_commands.staging_commands import PublishCommand
 from kpg.cluster.rank_commands.time_commands import (
+    AcceptCommand,
     AdvanceCommand,
     MarkCommand,
     RankReport,
     TakeBackCommand,
-    TimeCommand,
 )
 from kpg.cluster.sent_rows import SentMark
 from kpg.cluster.staged_rows import KEPT_SECONDS
-from kpg.errors import KpgError, ResourceError, StorageError, Unavailable, WorkerLost
+from kpg.errors import KpgError, StorageError, Unavailable, WorkerLost
 from kpg.protocol.error_messages import error_of
 from kpg.storage.record import Origin
 
@@ -67,7 +67,7 @@ class ClusterTransactions:
             replies = self._try_advance(frontier, origins, wait)
             self._finish_advance(frontier, replies, wait)
         except WorkerLost as error:
-            self.db.pending.discard()
+            self.db.pending.drop()
             if self.db.directory is not None:
                 self.db.generations.recover()  # without these rows
             raise WorkerLost(
@@ -87,7 +87,7 @@ class ClusterTransactions:
 
     def undo(self, mark: SentMark | None) -> None:
         """Drop the rows of a transaction that failed, here and on the workers."""
-        if mark is None:
+        if mark is None or not self.db.pending.holds(mark):
             self.take_back()
             return
         self.db.pending.restore(mark)
@@ -98,7 +98,7 @@ class ClusterTransactions:
 
     def take_back(self) -> None:
         """Drop all pending rows, here and on the workers."""
-        self.db.pending.discard()
+        self.db.pending.drop()
         self.db.ask(TakeBackCommand())
         self._close_inputs()
 
@@ -151,16 +151,18 @@ class ClusterTransactions:
         """If workers may refuse rows, wait until they have accepted all; else drop the pending rows on all of them."""
         if not self.db.pending.admission.must_ask:
             return
-        try:
-            self.db.coordinator.ask(TimeCommand())
-        except ResourceError as error:
-            raise self._drop_rows(error) from None
+        for reply in self.db.coordinator.ask(AcceptCommand()):
+            if reply.value is not None:
+                raise self._drop_rows(error_of(reply.value))
 
     def _drop_rows(self, error: KpgError) -> KpgError:
         """Drop the pending rows on all workers, because one of them does not accept its part; return what to raise."""
+        inputs = [self.db.inputs[name] for name in self.db.pending]
         self.take_back()
         cause = f"{error.detail.rstrip('.')}. " if error.detail else ""
         error.detail = f"{cause}All rows since the last advance were dropped."
+        for source in inputs:
+            source.on_dropped(error)
         return error
 
     def _finish_advance(self, frontier: Frontier, replies: list[RankReply[RankReport]], wait: bool) -> None:

@@ -109,6 +109,11 @@ class RankMember:
         self.unreported_error: KpgError | None = None  # of a command that was sent without a number
         self.reports: deque[ArrivedReply] = deque()  # that the rank has sent by itself
 
+    def take_unreported(self) -> KpgError | None:
+        """Return the error of a command that was sent without a number, once."""
+        error, self.unreported_error = self.unreported_error, None
+        return error
+
     def send(self, number: int, text: str, blocks: Sequence[RowBlock], hold: bool = False) -> None:
         """Send a command, as far as the socket takes it now; with `hold`, only if much is unsent."""
         self.connection.send(REQUEST, encode_frame(number, text, blocks, self.dictionary))
@@ -277,10 +282,9 @@ class Coordinator:
             for rank in range(self.workers):
                 self._send(rank, number, text, blocks)
             replies = [self._await(rank, number) for rank in range(self.workers)]
-            for member in self.members.values():
-                if member.unreported_error is not None:
-                    error, member.unreported_error = member.unreported_error, None
-                    raise error
+            unreported = [error for member in self.members.values() if (error := member.take_unreported()) is not None]
+            for error in unreported:
+                raise error
             refused = [reply for reply in replies if reply.refused]
             self.partly_done = 0 < len(refused) < self.workers
             for reply in refused:

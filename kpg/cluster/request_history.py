@@ -19,6 +19,7 @@ from kpg.cluster.rank_commands.input_commands import (
     CloseInputCommand,
     CreateInputCommand,
     DropInputCommand,
+    InsertOnlyCommand,
     MakeRowsCommand,
     RowsCommand,
 )
@@ -107,7 +108,7 @@ class RequestHistory:
 
     def _drop_input(self, name: str) -> None:
         """Remove an input and its rows. No query reads it."""
-        about = (CreateInputCommand, CloseInputCommand, ArrangeInputCommand)
+        about = (CreateInputCommand, CloseInputCommand, ArrangeInputCommand, InsertOnlyCommand)
         self._remove(lambda past: isinstance(past, about) and past.name == name)
         self.open_rows = [inserted for inserted in self.open_rows if inserted.command.name != name]
 

@@ -28,6 +28,7 @@ class SentMark(NamedTuple):
     latest: dict[str, Time]
     copies: int
     generation: int  # of the workers that have these rows
+    drops: int
 
 
 class SentRows:
@@ -39,6 +40,7 @@ class SentRows:
         self._latest: dict[str, Time] = {}
         self.scattered: set[str] = set()  # inputs with pending rows that are not at their owners
         self.have_made = False  # whether workers make some of them, and may fail to
+        self._drops = 0  # how often all rows were dropped
         self._start = least(coordinates)
         self._history = history
         self._keep_copies = keep_copies
@@ -68,7 +70,7 @@ class SentRows:
         return self._latest.get(name, self._start)
 
     def discard(self) -> None:
-        """Drop all pending rows: they are part of an epoch now, or are taken back."""
+        """Forget all pending rows: they are part of an epoch now, or `drop` takes them back."""
         self._names.clear()
         self.scattered.clear()
         self.have_made = False
@@ -77,7 +79,17 @@ class SentRows:
 
     def mark(self, generation: int) -> SentMark:
         """Return the present state, to restore later."""
-        return SentMark(self._names.copy(), self._latest.copy(), len(self._history.open_rows), generation)
+        copies = len(self._history.open_rows)
+        return SentMark(self._names.copy(), self._latest.copy(), copies, generation, self._drops)
+
+    def drop(self) -> None:
+        """Take all pending rows back: they will not be part of an epoch."""
+        self._drops += 1
+        self.discard()
+
+    def holds(self, mark: SentMark) -> bool:
+        """Return whether the rows that were pending at a mark still are."""
+        return self._drops == mark.drops
 
     def restore(self, mark: SentMark) -> None:
         """Drop the rows that were sent after a mark."""

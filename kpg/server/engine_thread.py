@@ -41,6 +41,7 @@ MAX_SLEEP_SECONDS: Final = 3600.0  # any request ends the sleep
 MAX_SWITCH_SECONDS: Final = 0.0001  # after which Python lets the thread of the connections run; its default is 5 ms
 FETCH: Final = "fetch"  # the label of reads that wait for changes of a cursor
 ROWS_PER_TAKE: Final = 1 << 12  # of changes that are taken without a request: a millisecond or two, if they have texts
+PAUSE_AFTER_FAILURE_SECONDS: Final = 0.05  # between requests, so that one that lasts does not fill the log
 SILENCE_SECONDS: Final = 1.0  # without a request, until kernels are loaded
 IDLE_MERGE_ROWS: Final = 100_000  # merged in one idle moment; a request that arrives meanwhile waits for it
 
@@ -204,11 +205,17 @@ class EngineThread:
         opened.set_result(None)
         running = True
         while running:
-            running = self._process_requests(service)
-            self._run_timed_reads(service)
-            self._expire_snapshots(service)
-            self._work(service)
-            self._take_changes()
+            try:
+                running = self._process_requests(service)
+                self._run_timed_reads(service)
+                self._expire_snapshots(service)
+                self._work(service)
+                self._take_changes()
+            except (
+                Exception
+            ):  # a defect, or a db that refuses: requests get its error, and all clients are still served
+                LOGGER.exception("the engine failed between requests")
+                time.sleep(PAUSE_AFTER_FAILURE_SECONDS)
         self._end_requests()
         service.close()
         service.db.close()
@@ -356,7 +363,12 @@ class EngineThread:
         fails = interest.error is not None
         failure_sent = interest.id in self._failed
         if interest.id not in self._served:
-            return fails or interest.ready or interest.error is not None  # to ask may close a time, and then it fails
+            try:
+                return (
+                    fails or interest.ready or interest.error is not None
+                )  # to ask may close a time; then it may fail
+            except KpgError:
+                return True  # to take its rows raises the same error, for its client
         return (fails != failure_sent or (interest.waiting > 0 and not fails)) and interest.can_take
 
 

@@ -26,10 +26,11 @@ from kpg.columns.exact_diffs import MAX_MASS, mass, sum_of
 from kpg.columns.selection import take
 from kpg.columns.table_rows import encode
 from kpg.columns.updates import Updates, spread
-from kpg.errors import DataError, KpgError, UndefinedName
+from kpg.errors import DataError, KpgError
 from kpg.query.ir.program import Relation
 from kpg.service.initial_rows import InitialRows
 from kpg.service.subscription import Interest
+from kpg.service.tenant_arguments import TenantArguments
 from kpg.service.tenant_parts import TenantPart, TokenFilter, can_be_alone, only
 
 if TYPE_CHECKING:
@@ -152,10 +153,10 @@ class TenantDataflow:
     def __init__(self, build: BuildPart, part: TenantPart, parameters: Input, reason: str) -> None:
         self.reason = reason
         self.parameters = parameters
+        self._arguments = TenantArguments(parameters, self._refuse)
         self._build = build
         self._parts = [part]  # the first one serves new tenants
         self._tenants: dict[int, Interest] = {}  # by token, which is the id of the interest
-        self._arguments: dict[int, dict[tuple[Any, ...], None]] = {}
         self._joined: dict[int, int] = {}  # by token, the epoch of its first arguments
         self._changed: dict[int, int] = {}  # by token, the epoch of its newest arguments
         self._asking: tuple[int, set[int]] = -1, set()  # the newest of these epochs, and the tokens with that one
@@ -181,11 +182,11 @@ class TenantDataflow:
     def join(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
         """Add a tenant; its first rows arrive when the open time is closed."""
         self._tenants[interest.id] = interest
-        self._arguments[interest.id] = {}
+        self._arguments.join(interest.id)
         self._joined[interest.id] = self.parameters.db.epoch
         interest.follow(self.output, lambda: self._has_joined(interest))
         interest.answer_error = lambda: self._error_of(interest.id)
-        interest.before_take = self.flush
+        interest.before_take = self._arguments.flush
         self._count_tenants()
         self.add(interest, arguments)
 
@@ -195,7 +196,7 @@ class TenantDataflow:
 
     def _has_joined(self, interest: Interest) -> bool:
         """Close the time of a tenant's first arguments. Return whether the answer to them is complete."""
-        self.flush()
+        self._arguments.flush()
         output = self.part_of(interest.id).output
         if output.ended:  # it failed just now, and is divided or reported before the worker goes on
             return False
@@ -204,12 +205,8 @@ class TenantDataflow:
 
     def add(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
         """Add arguments of a tenant; those it has already are ignored."""
-        held = self._arguments[interest.id]
-        fresh = [row for row in dict.fromkeys(arguments) if row not in held]
-        if fresh:
-            self.parameters.insert([(interest.id, *row) for row in fresh])
+        if self._arguments.add(interest.id, arguments):
             self._changed[interest.id] = interest.asked = self.parameters.db.epoch
-            held |= dict.fromkeys(fresh)
             if self._asking[0] != interest.asked:
                 self._asking = interest.asked, set()
             self._asking[1].add(interest.id)
@@ -217,48 +214,39 @@ class TenantDataflow:
 
     def remove(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
         """Remove arguments of a tenant; raise if it does not have one of them."""
-        held, removed = self._arguments[interest.id], list(dict.fromkeys(arguments))
-        for row in removed:
-            if row not in held:
-                raise UndefinedName(f"the interest in {interest.name} has no argument {row!r}")
-        if removed:
-            self.parameters.remove([(interest.id, *row) for row in removed])
+        if self._arguments.remove(interest.id, arguments, interest.name):
             interest.asked = self.parameters.db.epoch
-            for row in removed:
-                del held[row]
 
     def leave(self, interest: Interest) -> None:
         """Remove a tenant. The last one drops the dataflow."""
         del self._tenants[interest.id]
-        removed = self._arguments.pop(interest.id)
         del self._joined[interest.id]
         self._changed.pop(interest.id, None)
         if not self._tenants:
+            self._arguments.forget(interest.id)
             self._release()
             return
         for part in [part for part in self._parts[1:] if not self._tokens_of(part)]:
             self._parts.remove(part)
             part.release()
         self._count_tenants()
-        if removed:
-            self.parameters.remove([(interest.id, *row) for row in removed])
+        self._arguments.leave(interest.id)
 
     def discard(self) -> None:
         """Drop the dataflow, which no tenant has joined."""
         self._release()
 
-    def flush(self) -> None:
-        """Close the open time if it holds arguments, so that their rows become visible."""
-        db = self.parameters.db
-        if self.parameters.name in db.pending:
-            db.advance(wait=not db.answers_lag)
-
     def _release(self) -> None:
         for part in self._parts:
             part.release()
-        self.parameters.drop()
+        self._arguments.drop()
 
     # Failures
+
+    def _refuse(self, tokens: set[int], error: KpgError) -> None:
+        """Give an error to tenants whose arguments could not be added or removed."""
+        for token in tokens:
+            self._tenants[token].refuse(error)
 
     def _tokens_of(self, part: TenantPart) -> list[int]:
         return [token for token in self._tenants if part.tokens.matches(token)]
@@ -305,7 +293,7 @@ class TenantDataflow:
         symbolic = any(kind.is_symbolic for kind in schema.lane_types())
         if not output.circulating or (symbolic and output.is_remote):
             return set()
-        rows = [(token, *row) for token in tokens for row in self._arguments[token]]
+        rows = [(token, *row) for token in tokens for row in self._arguments.of(token)]
         lanes = encode(schema, rows, self.parameters.db.symbols)
         matches = np.isin(lanes[1:], np.array(output.circulating, np.int64)).all(axis=0)
         return set(lanes[0, matches].tolist())

@@ -231,3 +231,19 @@ def test_a_capture_is_proxied_too(db, tmp_path):
         rows.insert([(1,)])
         db.advance()
     assert sum(changes.num_rows for changes, _ in kpg.replay(tmp_path / "a")) == 1
+
+
+def test_a_listener_that_fails_between_calls_does_not_end_the_thread(db, caplog):
+    big, failing = db.input("big", x=int), threading.Event()
+    answer = big.join(big.select(y="x"), on={}).count().output("pairs")
+
+    def fail(changes):
+        failing.set()
+        raise ValueError("the listener's own")
+
+    answer.on_change(fail)
+    big.insert({"x": list(range(2_000))})
+    db.advance(wait=False)
+    assert failing.wait(30)
+    assert answer.rows() == [(4_000_000,)]
+    assert "the listener's own" in caplog.text

@@ -1,6 +1,7 @@
 """Few rows are accepted without a question; a worker is asked when it may refuse, and promises are bounded."""
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 import kpg
@@ -51,3 +52,29 @@ def test_a_small_transaction_takes_one_request_with_a_memory_limit():
         assert requests_of(db, lambda: write(many)) == 2  # one asks whether all have accepted the rows
         assert requests_of(db, lambda: write([(3, 1), (4, 1)])) == 1
         assert out.rows() == [(0, 10), (1, 4), (2, len(many))]
+
+
+def test_rows_that_a_worker_refuses_fail_their_advance_and_no_request_before_it():
+    """A request between must neither raise the error of the rows nor let the others become an epoch without them."""
+    with kpg.open(workers=2, memory_limit=MEMORY_LIMIT) as db:
+        edges, others = db.input("edges", x=int, y=int), db.input("others", x=int)
+        answers = [edges.output("all edges"), others.output("all others")]
+        edges.insert([(1, 1)])
+        db.advance()
+        for rank in range(db.workers):
+            db.pending.admission.note_spare(rank, 0)
+        others.insert([(1,)])
+        db.call_workers(f"{limit_memory.__module__}:{limit_memory.__name__}", limit=1)
+        edges.insert({"x": list(range(2_000)), "y": list(range(2_000))})  # some on each worker
+        db.call_workers(f"{limit_memory.__module__}:{limit_memory.__name__}", limit=MEMORY_LIMIT)
+        with pytest.warns(kpg.PendingRowsWarning):
+            assert [answer.rows() for answer in answers] == [[(1, 1)], []]
+        with pytest.raises(kpg.OverBudget, match="All rows since the last advance were dropped"):
+            db.advance()
+        db.advance()
+        assert [answer.rows() for answer in answers] == [[(1, 1)], []]
+
+
+def limit_memory(db, limit):
+    """On a worker: set the limit of its memory."""
+    db.memory.limit = limit

@@ -1,5 +1,8 @@
 """Insert-only programs: the same answers, by saturation where relations only grow: A8.4."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, note, settings
@@ -174,3 +177,45 @@ def test_demand_and_insert_only_can_be_combined():
         installed.arguments["p"].insert([(4,)])
         db.advance()
         assert installed.rows("p")[3:] == [(4, 1), (4, 2), (4, 3)]
+
+
+def test_several_workers_refuse_removals_too(tmp_path):
+    """Whichever way a row would go: removed, replaced by its key, made on the workers, or after a worker was lost."""
+    text = HEAD + "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z)."
+    with kpg.open(tmp_path / "db", workers=2) as db, InstalledProgram(db, compile(parse(text))) as installed:
+        source, answer = installed.inputs["e"], installed.answer("p")
+        source.insert([(1, 2), (2, 3)])
+        db.advance()
+        expected = [(1, 2), (1, 3), (2, 3)]
+        for lost in (False, True):
+            if lost:
+                os.kill(db.coordinator.members[1].pid, signal.SIGKILL)
+            with pytest.raises(kpg.InsertOnly, match="cannot remove rows from e"):
+                source.remove([(1, 2)])
+            db.advance()
+            assert sorted(answer.scan().to_pylist(), key=str) == [{"x": x, "y": y} for x, y in expected]
+        assert db.recoveries == 1
+
+
+def test_several_workers_refuse_to_replace_and_to_make_removals():
+    with kpg.open(workers=2) as db:
+        keyed, made = db.input("keyed", key="x", x=int, y=int), db.input("made", x=int)
+        answers = [keyed.output("all keyed"), made.output("all made")]
+        for source in (keyed, made):
+            source.set_insert_only()
+        keyed.upsert([(x, 0) for x in range(10)])
+        made.insert_made(numbers_of)
+        db.advance()
+        with pytest.raises(kpg.InsertOnly, match="cannot remove rows from made"):
+            made.remove_made(numbers_of)
+        keyed.upsert([(3, 1), (10, 1)])
+        with pytest.raises(kpg.InsertOnly, match="cannot remove rows from keyed"):
+            db.advance()
+        keyed.upsert([(11, 1)])
+        db.advance()
+        assert sorted(answers[0].rows()) == [*((x, 0) for x in range(10)), (11, 1)]
+        assert sorted(answers[1].rows()) == [(0,), (1,)]
+
+
+def numbers_of(worker, workers):
+    return [(worker,)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import kpg
 from kpg.server.session_limits import SessionLimits
 from kpg.service import Limits
-from tests.server.serving import PATHS, USER, served
+from tests.server.serving import PATHS, PATIENCE, USER, served
 
 
 def test_each_tenant_gets_the_rows_of_its_own_arguments_and_no_others(server):
@@ -72,6 +72,22 @@ def test_an_answer_that_fails_says_so_and_heals():
         assert sorted(fine.rows()) == [(0,), (5,)]
         db.remove("n", [(0,)])
         assert follows.rows() == [(5, 20)]
+
+
+def test_a_defect_between_requests_is_logged_and_ends_nothing(caplog):
+    def break_snapshots(service):
+        def fail(now):
+            service.sql.snapshots.seconds_to_check = working
+            raise ZeroDivisionError("a defect")
+
+        working, service.sql.snapshots.seconds_to_check = service.sql.snapshots.seconds_to_check, fail
+
+    with served() as server, kpg.connect(server.url, token=USER) as db:
+        db.create_relation("r", {"x": int})
+        server.hub.engine.run(break_snapshots).result(PATIENCE)
+        db.insert("r", [(1,)])
+        assert db.query("r").column("x").to_pylist() == [1]
+        assert "a defect" in caplog.text
 
 
 def test_an_answer_over_its_limit_is_refused_to_who_asked():

@@ -12,10 +12,11 @@ import pyarrow as pa
 from kpg.algebra.order import Time
 from kpg.api.collection import Collection
 from kpg.columns.updates import Ints, Updates
+from kpg.errors import KpgError
 
 HIDDEN_IN_DIR: Final = {  # of an input: for the engine
-    "node", "label", "latest", "size", "is_log", "kind_in_errors", "keeps_rows", "take_lanes", "change_lanes",
-    "present", "look_up",
+    "node", "label", "latest", "size", "is_log", "kind_in_errors", "keeps_rows", "on_dropped", "take_lanes",
+    "change_lanes", "present", "look_up",
 }  # fmt: skip
 
 
@@ -45,6 +46,7 @@ class Input(SourceCollection):
     dropped: bool
     is_log: bool  # whether the db itself writes it, with events of its engine
     keeps_rows: bool  # False: a stream
+    on_dropped: Callable[[KpgError], None]  # called when workers have refused pending rows, and these were dropped
 
     @abstractmethod
     def insert(self, rows: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 from kpg.api.embedded_installer import arrangement_source
 from kpg.cluster.rank_commands.input_commands import (
@@ -17,13 +18,16 @@ from kpg.cluster.rank_commands.input_commands import (
     DropStoredCommand,
     DropTemporaryCommand,
     InsertCommand,
+    InsertOnlyCommand,
     MakeRowsCommand,
     PresentRowsCommand,
+    RowsCommand,
     SizeCommand,
 )
 from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration
 from kpg.cluster.request_frames import Answer, RowBlock, failure_on_worker, symbolic_lanes
 from kpg.columns.updates import spread
+from kpg.errors import KpgError
 from kpg.plan.plan_values import function_of_name, read_schema
 
 TEMPORARY_PREFIX = "temporary "  # of the declaration that names a temporary input; part of the disk format
@@ -39,6 +43,15 @@ def create_input(rank: RankGeneration, command: CreateInputCommand, blocks: Bloc
     source.is_log = command.is_log
 
 
+@contextmanager
+def keeping_refusal(rank: RankGeneration, command: RowsCommand) -> Iterator[None]:
+    """Keep the error of rows that this rank refuses until the coordinator asks whether it has accepted all."""
+    try:
+        yield
+    except KpgError as error:
+        rank.refusals.setdefault(command.name, failure_on_worker(error))
+
+
 @HANDLERS.handles(InsertCommand)
 def insert(rank: RankGeneration, command: InsertCommand, blocks: Blocks) -> None:
     """Insert rows."""
@@ -47,7 +60,7 @@ def insert(rank: RankGeneration, command: InsertCommand, blocks: Blocks) -> None
     assert relation.is_arranged or not command.replacing, f"{command.name} is not arranged on all ranks"
     if command.replacing:
         rank.complete(relation.base().dataflow)
-    with rank.db.memory.unchecked() if command.admitted else nullcontext():
+    with keeping_refusal(rank, command), rank.db.memory.unchecked() if command.admitted else nullcontext():
         for block in blocks:
             if command.replacing:
                 relation.replace_lanes(block.data)
@@ -61,7 +74,7 @@ def change_rows(rank: RankGeneration, command: ChangeRowsCommand, blocks: Blocks
     relation = rank.find_input(command.name)
     assert relation.is_arranged, f"{command.name} is not arranged on all ranks"
     rank.complete(relation.base().dataflow)
-    with rank.db.memory.unchecked() if command.admitted else nullcontext():
+    with keeping_refusal(rank, command), rank.db.memory.unchecked() if command.admitted else nullcontext():
         for block in blocks:
             diffs = spread(block.diffs, len(block))[0]
             relation.change_lanes(block.data, diffs, command.columns, command.order)
@@ -76,6 +89,12 @@ def make_rows(rank: RankGeneration, command: MakeRowsCommand, blocks: Blocks) ->
         change(function_of_name(command.function), **command.options)
     except Exception as error:
         rank.refusals.setdefault(command.name, failure_on_worker(error))
+
+
+@HANDLERS.handles(InsertOnlyCommand)
+def set_insert_only(rank: RankGeneration, command: InsertOnlyCommand, blocks: Blocks) -> None:
+    """Refuse removals from now on."""
+    rank.find_input(command.name).set_insert_only()
 
 
 @HANDLERS.handles(ArrangeInputCommand)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kpg.algebra.frontier import Frontier
 from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.time_commands import (
+    AcceptCommand,
     AdvanceCommand,
     MarkCommand,
     RankReport,
@@ -19,6 +20,7 @@ from kpg.cluster.rank_generation import HANDLERS, Blocks, RankGeneration, Transa
 from kpg.cluster.rank_reports import exceeded_limit
 from kpg.cluster.request_frames import Answer
 from kpg.kernels.warm import use_cached_code
+from kpg.protocol.parts import FailureSpec
 from kpg.storage.record import Origin
 
 
@@ -91,6 +93,12 @@ def take_back(rank: RankGeneration, command: TakeBackCommand, blocks: Blocks) ->
     rank.refusals.clear()
     rank.data_service.end_publication(committed=False)
     rank.db.pending.discard()
+
+
+@HANDLERS.handles(AcceptCommand)
+def accept(rank: RankGeneration, command: AcceptCommand, blocks: Blocks) -> FailureSpec | None:
+    """Return the first refusal of rows of the open epoch."""
+    return next(iter(rank.refusals.values()), None)
 
 
 @HANDLERS.handles(SettleCommand)

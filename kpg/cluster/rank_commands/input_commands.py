@@ -23,7 +23,10 @@ class CreateInputCommand(StructuralCommand):
 
 @message("insert", COMMANDS)
 class InsertCommand(Command[None]):
-    """Insert the rows of the blocks at the open epoch. Sent to one rank, without waiting for a reply."""
+    """Insert the rows of the blocks at the open epoch. Sent to one rank, without waiting for a reply.
+
+    A rank that refuses rows says so when it is asked to accept them; see `AcceptCommand`.
+    """
 
     name: str
     replacing: bool = False  # each row replaces the row with its key
@@ -54,6 +57,13 @@ class MakeRowsCommand(Command[None]):
     function: str
     options: TrustedJson
     diff: int
+
+
+@message("insert_only", COMMANDS)
+class InsertOnlyCommand(StructuralCommand):
+    """Refuse removals from an input from now on."""
+
+    name: str
 
 
 @message("base", COMMANDS)

@@ -77,6 +77,11 @@ class TakeBackCommand(Command[None]):
     marked: bool = False
 
 
+@message("accept", COMMANDS)
+class AcceptCommand(Command[FailureSpec | None]):
+    """Return why this rank has refused rows of the open epoch; None if it has accepted all. Sent before an advance."""
+
+
 @message("settle", COMMANDS)
 class SettleCommand(Command[None]):
     """Work until nothing before the clock is in flight on any rank."""
