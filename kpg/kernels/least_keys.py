@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kpg.kernels.array_address import prefetch
 from kpg.kernels.example import COLUMN, NUMBER, TABLE, Example
 from kpg.kernels.jit import inlined, jit
 from kpg.kernels.neighbour_lists import (
@@ -64,10 +65,21 @@ PAUSED = 7
 TOO_MANY_ROUNDS = 8
 
 BUCKET = 0  # elements of `progress`: the number of the current bucket
-WAITING = 1  # entries in buckets
+WAITING = 1  # nodes in buckets
 NEXT_START = 2
-USED = 3  # entries so far
-PROGRESS_SIZE = 4
+USED = 3  # blocks so far
+FREE = 4  # the first block that may be used again; -1 if there is none
+PROGRESS_SIZE = 5
+
+NEXT = 0  # columns of `blocks`, of which each is a cache line of 64 bytes: the next block of the bucket, or -1
+COUNT = 1  # of the nodes in the block
+FIRST_NODE = 2
+BLOCK_NODES = 14
+BLOCKS = np.zeros((1, FIRST_NODE + BLOCK_NODES), np.int32)  # an example
+
+KEYS_AT, LISTS_AT, NODES_AT, WEIGHTS_AT = range(4)  # elements of `addresses`
+AHEAD = 8  # nodes of a queue between two steps in which they are looked at
+MAX_REQUESTS = 16  # of the entries of one node
 
 
 @inlined
@@ -363,12 +375,25 @@ def update_values(
     return DONE
 
 
+@inlined
+def prefetch_later(queue, head, tail, keys, lists, others, out_kind, addresses):
+    """Request what later nodes of a queue need, each in a step for which the step before it has brought the address."""
+    if head + 3 * AHEAD < tail:
+        prefetch(addresses[LISTS_AT], np.int64(queue[head + 3 * AHEAD]) * lists.shape[1] + out_kind)
+        prefetch(addresses[NODES_AT], lists[queue[head + 2 * AHEAD], out_kind + LOW] >> 1)
+        node = np.int64(queue[head + AHEAD])
+        low = lists[node, out_kind + LOW]
+        for slot in range(low, low + min(lists[node, out_kind + SIZE], MAX_REQUESTS)):
+            prefetch(addresses[KEYS_AT], np.int64(others[slot]) * keys.shape[1])
+
+
 @jit
-def derive_uniform(order, keys, lists, in_nodes, out_nodes, queue, state, step, max_hops, budget):
+def derive_uniform(order, keys, lists, in_nodes, out_nodes, addresses, queue, state, step, max_hops, budget):
     """Compute all keys if all weights are `step`. `order` has start values, ascending, and their nodes.
 
     A queue holds the nodes whose keys follow from edges, in ascending order of keys; a start with a lesser key than its
-    first node comes before it. Keys must be unset. Return as `update_values` does.
+    first node comes before it. `addresses` are those of keys, lists, and the nodes that edges lead to. Keys must be
+    unset. Return as `update_values` does.
     """
     out_kind = OUT if out_nodes.shape[0] > 1 else IN
     others = out_nodes if out_nodes.shape[0] > 1 else in_nodes
@@ -390,6 +415,7 @@ def derive_uniform(order, keys, lists, in_nodes, out_nodes, queue, state, step, 
             keys[node, HOPS] = 0
         elif has_next:
             state[QUEUE_HEAD] += 1
+            prefetch_later(queue, state[QUEUE_HEAD], state[QUEUE_TAIL], keys, lists, others, out_kind, addresses)
         else:
             return DONE
         value = keys[node, VALUE]
@@ -412,29 +438,44 @@ def derive_uniform(order, keys, lists, in_nodes, out_nodes, queue, state, step, 
 
 
 @jit
-def append_to_bucket(node, number, heads, entries, progress):
-    """Append a node to a bucket."""
+def append_to_bucket(node, number, heads, blocks, progress):
+    """Append a node to a bucket: to its first block, or a new one."""
     bucket = number % heads.shape[0]
-    entries[progress[USED], 0] = node
-    entries[progress[USED], 1] = heads[bucket]
-    heads[bucket] = progress[USED]
-    progress[USED] += 1
+    block = np.int64(heads[bucket])
+    if block < 0 or blocks[block, COUNT] == BLOCK_NODES:
+        new = progress[FREE]
+        if new >= 0:
+            progress[FREE] = blocks[new, NEXT]
+        else:
+            new = progress[USED]
+            progress[USED] += 1
+        blocks[new, NEXT] = block
+        blocks[new, COUNT] = 0
+        heads[bucket] = new
+        block = new
+    count = np.int64(blocks[block, COUNT])
+    blocks[block, FIRST_NODE + count] = node
+    blocks[block, COUNT] = count + 1
     progress[WAITING] += 1
 
 
 @jit
 def derive_by_buckets(
-    order, keys, lists, out_nodes, out_weights, out_kind, heads, entries, progress, width, max_hops, budget
+    order, keys, lists, out_nodes, out_weights, out_kind, addresses, heads, blocks, progress, width, max_hops, budget
 ):
     """Compute all keys with buckets of values instead of a heap. `order` has start values, ascending, and their nodes.
 
     A bucket holds the values of a range of `width`, which is at most the least weight, so no node of a bucket changes
-    another one of it. `heads` has a bucket for each range that a weight can reach, and -1; `entries` has room for all
-    starts and edges. Keys and marks must be unset; nodes that are done are marked. No sum may leave 64 bits. Return as
-    `update_values` does; `progress` keeps the place.
+    another one of it. `heads` has a bucket for each range that a weight can reach, and -1; a bucket is a chain of
+    `blocks`, which need room for all starts and edges, and a block more for each bucket. The nodes of a block are
+    looked at several times: all waits of one look overlap, since each requests what the next one reads. `addresses`
+    are those of keys, lists, out_nodes and out_weights.
+    Keys and marks must be unset; nodes that are done are marked. No sum may leave 64 bits. Return as `update_values`
+    does; `progress` keeps the place.
     """
     base = order[0, 0]
     visited = 0
+    nodes = np.empty(BLOCK_NODES, np.int64)
     while True:
         if progress[WAITING] == 0:
             if progress[NEXT_START] == order.shape[1]:
@@ -450,33 +491,59 @@ def derive_by_buckets(
             if keys[node, HOPS] < 0 or is_less(value, 0, keys[node, VALUE], keys[node, HOPS]):
                 keys[node, VALUE] = value
                 keys[node, HOPS] = 0
-                append_to_bucket(node, progress[BUCKET], heads, entries, progress)
+                append_to_bucket(node, progress[BUCKET], heads, blocks, progress)
         bucket = progress[BUCKET] % heads.shape[0]
         while heads[bucket] >= 0:
             if visited > budget:
                 return PAUSED
-            node = entries[heads[bucket], 0]
-            heads[bucket] = entries[heads[bucket], 1]
-            progress[WAITING] -= 1
-            visited += 1
-            if keys[node, MARK] == 1:
-                continue
-            keys[node, MARK] = 1
-            value = keys[node, VALUE]
-            hops = keys[node, HOPS] + 1
-            if hops - 1 > max_hops:
-                return TOO_MANY_ROUNDS
-            low = lists[node, out_kind + LOW]
-            size = lists[node, out_kind + SIZE]
+            block = np.int64(heads[bucket])
+            heads[bucket] = blocks[block, NEXT]
+            prefetch_block(blocks, np.int64(heads[bucket]), keys, addresses)
+            size = np.int64(blocks[block, COUNT])
+            progress[WAITING] -= size
             visited += size
-            for slot in range(low, low + size):
-                other = np.int64(out_nodes[slot])
-                sum_ = value + out_weights[slot]
-                if keys[other, HOPS] < 0 or is_less(sum_, hops, keys[other, VALUE], keys[other, HOPS]):
-                    keys[other, VALUE] = sum_
-                    keys[other, HOPS] = hops
-                    append_to_bucket(other, (sum_ - base) // width, heads, entries, progress)
+            count = 0
+            for i in range(size):
+                node = np.int64(blocks[block, FIRST_NODE + i])
+                if keys[node, MARK] == 0:
+                    keys[node, MARK] = 1
+                    prefetch(addresses[LISTS_AT], node * lists.shape[1] + out_kind)
+                    nodes[count] = node
+                    count += 1
+            blocks[block, NEXT] = progress[FREE]
+            progress[FREE] = block
+            for i in range(count):
+                low = lists[nodes[i], out_kind + LOW]
+                prefetch(addresses[NODES_AT], low >> 1)
+                prefetch(addresses[WEIGHTS_AT], low)
+            for i in range(count):
+                low = lists[nodes[i], out_kind + LOW]
+                for slot in range(low, low + lists[nodes[i], out_kind + SIZE]):
+                    prefetch(addresses[KEYS_AT], np.int64(out_nodes[slot]) * keys.shape[1])
+            for i in range(count):
+                value = keys[nodes[i], VALUE]
+                hops = keys[nodes[i], HOPS] + 1
+                if hops - 1 > max_hops:
+                    return TOO_MANY_ROUNDS
+                low = lists[nodes[i], out_kind + LOW]
+                size = lists[nodes[i], out_kind + SIZE]
+                visited += size
+                for slot in range(low, low + size):
+                    other = np.int64(out_nodes[slot])
+                    sum_ = value + out_weights[slot]
+                    if keys[other, HOPS] < 0 or is_less(sum_, hops, keys[other, VALUE], keys[other, HOPS]):
+                        keys[other, VALUE] = sum_
+                        keys[other, HOPS] = hops
+                        append_to_bucket(other, (sum_ - base) // width, heads, blocks, progress)
         progress[BUCKET] += 1
+
+
+@inlined
+def prefetch_block(blocks, block, keys, addresses):
+    """Request the keys of the nodes of a block, if there is one."""
+    if block >= 0:
+        for i in range(blocks[block, COUNT]):
+            prefetch(addresses[KEYS_AT], np.int64(blocks[block, FIRST_NODE + i]) * keys.shape[1])
 
 
 @jit
@@ -505,7 +572,7 @@ def examples() -> Iterator[Example]:
     """Yield each kernel that Python calls, with example arguments."""
     graph = (TABLE, TABLE, NODES, COLUMN, NODES, COLUMN, COLUMN)
     yield update_values, (*graph, TABLE, TABLE, TABLE, COLUMN, NUMBER, NUMBER, NUMBER)
-    yield derive_uniform, (TABLE, TABLE, TABLE, NODES, NODES, NODES, COLUMN, NUMBER, NUMBER, NUMBER)
-    buckets = (COLUMN, TABLE, COLUMN, NUMBER, NUMBER, NUMBER)
+    yield derive_uniform, (TABLE, TABLE, TABLE, NODES, NODES, COLUMN, NODES, COLUMN, NUMBER, NUMBER, NUMBER)
+    buckets = (COLUMN, COLUMN, BLOCKS, COLUMN, NUMBER, NUMBER, NUMBER)
     yield derive_by_buckets, (TABLE, TABLE, TABLE, NODES, COLUMN, NUMBER, *buckets)
     yield write_changes, (TABLE, TABLE, COLUMN, NUMBER, TABLE, TABLE, COLUMN)

@@ -27,6 +27,7 @@ from kpg.columns.updates import Ints
 from kpg.errors import TooManyRounds
 from kpg.kernels import least_keys as kernels
 from kpg.kernels import neighbour_lists as lists
+from kpg.seminaive.array_addresses import address
 from kpg.seminaive.counted_rounds import RoundRules, counted_entries, counted_rounds
 from kpg.seminaive.graph_lists import GraphChange, GraphLists, resized
 
@@ -221,11 +222,13 @@ class LeastValues:
         by_value = np.argsort(values, kind="stable")
         order = np.stack([values[by_value], owners[by_value]])
         queue = np.empty(graph.node_count + 1, np.int32)
+        others = (graph.incoming if self.spec.both_ways else graph.outgoing).nodes
+        addresses = np.array([address(array) for array in (graph.keys, graph.lists, others)])
         state[[lists.POSITION, lists.QUEUE_HEAD, lists.QUEUE_TAIL]] = 0
         budget = part_of(MAX_VISITS, VISITS_PER_PAUSE, VISITS_PER_INTERRUPT)
         result = kernels.PAUSED
         while result != kernels.DONE:
-            arrays = (graph.keys, graph.lists, graph.incoming.nodes, graph.outgoing.nodes, queue, state)
+            arrays = (graph.keys, graph.lists, graph.incoming.nodes, graph.outgoing.nodes, addresses, queue, state)
             result = kernels.derive_uniform(order, *arrays, self.spec.step, max_hops, budget)
             self._check(result)
 
@@ -250,15 +253,17 @@ class LeastValues:
         order = np.stack([values[by_value], owners[by_value]])
         width = int(weights.min())
         heads = np.full(int(weights.max()) // width + 2, -1)
-        room = len(owners) + int(graph.state[lists.IN + lists.LIVE])
-        reserve(16 * room)
-        entries = np.empty((room, 2), np.int64)
+        room = (len(owners) + int(graph.state[lists.IN + lists.LIVE])) // kernels.BLOCK_NODES + 1 + len(heads)
+        reserve(64 * room)
+        blocks = np.empty((room, kernels.FIRST_NODE + kernels.BLOCK_NODES), np.int32)
         progress = np.zeros(kernels.PROGRESS_SIZE, np.int64)
+        progress[kernels.FREE] = -1
         budget = part_of(MAX_VISITS, VISITS_PER_PAUSE, VISITS_PER_INTERRUPT)
         out, kind = (graph.incoming, lists.IN) if self.spec.both_ways else (graph.outgoing, lists.OUT)
+        addresses = np.array([address(array) for array in (graph.keys, graph.lists, out.nodes, out.weights)])
         result = kernels.PAUSED
         while result != kernels.DONE:
-            arrays = (graph.keys, graph.lists, out.nodes, out.weights, kind, heads, entries, progress)
+            arrays = (graph.keys, graph.lists, out.nodes, out.weights, kind, addresses, heads, blocks, progress)
             result = kernels.derive_by_buckets(order, *arrays, width, max_hops, budget)
             self._check(result)
         graph.keys[: graph.node_count, lists.MARK] = 0

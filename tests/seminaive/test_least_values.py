@@ -140,6 +140,23 @@ def test_buckets_pause_and_have_any_width(monkeypatch):
         )
 
 
+@pytest.mark.parametrize("visits", [0, 1 << 20])
+@pytest.mark.parametrize("greatest", [0, 1, 3, 40])
+def test_first_values_of_many_nodes_at_once_are_those_of_the_twin(monkeypatch, visits, greatest):
+    """Buckets of several blocks, which are used again, and queues in which later nodes are looked at ahead."""
+    monkeypatch.setattr(least_values, "MAX_VISITS", visits)
+    monkeypatch.setattr(least_values, "MIN_HEAP", 0)
+    random = np.random.default_rng(greatest)
+    ends = random.integers(0, 1_500, (2, 6_000)).tolist()
+    weights = random.integers(1, greatest + 1, 6_000).tolist() if greatest else [0] * 6_000
+    starts, edges = {(n, n % 3): 1 for n in range(20)}, dict.fromkeys(zip(*ends, weights, strict=True), 1)
+    spec = LeastValueSpec("test", 1000, weighted=True) if greatest else LeastValueSpec("test", 1000, step=1)
+    least, answer = LeastValues(spec), set()
+    apply(least, answer, starts, edges)
+    same = edges if greatest else {(source, target, 1): 1 for source, target, _ in edges}
+    assert answer == {(node, key[0]) for node, key in twins.least_keys(starts, same).items()}
+
+
 def test_negative_weights_are_computed_from_scratch_until_they_are_gone():
     least, answer = LeastValues(LeastValueSpec("test", 1000, weighted=True)), set()
     apply(least, answer, {(0, 0): 1}, {(0, 1, 5): 1, (0, 2, 1): 1, (1, 3, 1): 1})
