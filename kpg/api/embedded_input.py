@@ -70,7 +70,7 @@ class EmbeddedInput(EncodingInput):
         if not updates.data.shape[1]:
             return
         if self.insert_only:
-            self.check_removals(int(updates.diffs.min()))
+            self._check_removals(int(updates.diffs.min()))
         if self.db.memory.limit is not None:
             self.db.memory.check(updates.nbytes)
         self.db.pending.add(self.name, updates)

@@ -111,7 +111,7 @@ class EncodingInput(Input):
     def set_insert_only(self) -> None:
         self.insert_only = True
 
-    def check_removals(self, least_diff: int) -> None:
+    def _check_removals(self, least_diff: int) -> None:
         """Raise if rows with this diff, and greater ones, would remove rows that must stay."""
         if self.insert_only and least_diff < 0:
             raise InsertOnly(

@@ -72,7 +72,7 @@ class ClusterInput(EncodingInput):
 
     def take_lanes(self, updates: Updates) -> None:
         if self.insert_only and len(updates):
-            self.check_removals(int(updates.diffs.min()))
+            self._check_removals(int(updates.diffs.min()))
         if self.key:
             self._send(self._owned_parts(updates, self.key), InsertCommand(self.name))
         else:
@@ -110,7 +110,7 @@ class ClusterInput(EncodingInput):
         The command leaves with the next one. If a worker fails, the advance raises its error.
         """
         self._check_open()
-        self.check_removals(diff)
+        self._check_removals(diff)
         if self.key and self.keeps_rows:
             raise BadPlan("an input with a key takes rows only from here", hint="Leave key= out, or use insert().")
         name = name_of_function(function)
