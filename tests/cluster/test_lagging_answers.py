@@ -238,12 +238,12 @@ def test_an_answer_that_lags_again_is_stopped_and_others_go_on(impatient):
     drop_all(impatient, [lagging.light, lagging.product])
 
 
-def test_changes_that_nobody_reads_are_bounded_while_answers_lag(impatient, monkeypatch):
+def test_changes_that_nobody_reads_are_bounded_while_answers_lag(lagging, monkeypatch):
     """In a server answers always may lag; a client that follows one and does not read must not fill the memory."""
     monkeypatch.setattr(cluster_output, "CHANGES_LIMIT", 100)
-    rows = impatient.input("unread", n=int)
+    rows = lagging.input("unread", n=int)
     answer = rows.output("unread answer", keep=False)
-    impatient.advance(wait=False)
+    lagging.advance(wait=False)
     answer.take_changes()
     expected = Counter()
     for epoch in range(300):
@@ -252,7 +252,7 @@ def test_changes_that_nobody_reads_are_bounded_while_answers_lag(impatient, monk
         if epoch % 2:
             rows.remove([(0,)])
             expected[0,] -= 1
-        impatient.advance(wait=False)
+        lagging.advance(wait=False)
         assert answer.unread_rows <= 300
     answer.wait()
     assert answer.unread_rows <= 300
@@ -261,4 +261,4 @@ def test_changes_that_nobody_reads_are_bounded_while_answers_lag(impatient, monk
         assert time >= answer.summed_through
         sums[row] += diff
     assert {row: n for row, n in sums.items() if n} == {row: n for row, n in expected.items() if n}
-    drop_all(impatient, [answer])
+    drop_all(lagging, [answer])

@@ -352,13 +352,15 @@ def test_a_query_that_uses_too_much_cpu_time_later_is_stopped_alone(server: Runn
     with calm_clients(server), short_windows(server), kpg.connect(server.url, token=USER) as wild:
         wild.register("sums(x, y) :- wide(x), small(z), y = x + z.")
         interest = wild.interest("sums", limits={"cpu_percent": 0.0001})
-        interest.rows()
+        written = []
         with refused("cpu_percent", 0.0001):
-            for number in range(20):
-                wild.insert("small", [(1_000 + number,)])
+            interest.rows()  # already too much, if other work comes between
+            for number in range(1_000, 1_020):
+                wild.insert("small", [(number,)])
+                written.append((number,))
                 interest.rows()
         assert wild.query("wide", limit=1).num_rows == 1
-        wild.remove("small", [(1_000 + number,) for number in range(20)])
+        wild.remove("small", written)
         interest.close()
         wild.unregister("sums")
 
