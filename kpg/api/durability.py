@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kpg.algebra.frontier import Frontier
 from kpg.algebra.order import Time, join
+from kpg.api.temporary_readers import left_behind
 from kpg.columns.consolidation import consolidate
 from kpg.columns.schema import Schema
 from kpg.columns.selection import reorder_lanes
@@ -199,7 +200,10 @@ def open_durable(
     storage = Storage(directory, filesystem=filesystem, coordinates=config.coordinates, durability=durability)
     try:
         durable = DurableStore(storage, storage.recover(symbols), symbols, checkpoint_bytes)
-        return EmbeddedDatabase(config, symbols=symbols, durable=durable)
+        db = EmbeddedDatabase(config, symbols=symbols, durable=durable)
+        for reader in left_behind(db.readers):
+            db.drop_reader(reader)
+        return db
     except BaseException:
         storage.close()
         raise

@@ -71,7 +71,7 @@ class EmbeddedInput(EncodingInput):
             return
         if self.insert_only:
             self._check_removals(int(updates.diffs.min()))
-        if self.db.memory.limit is not None:
+        if self.db.memory.limit is not None and int(updates.diffs.max()) > 0:  # removals make room
             self.db.memory.check(updates.nbytes)
         self.db.pending.add(self.name, updates)
 

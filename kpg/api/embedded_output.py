@@ -97,7 +97,7 @@ class EmbeddedOutput(Output):
             self.db.completion.newest(self._dataflow)
         error = self.changes_error()
         if error is not None:
-            raise error
+            raise error.with_traceback(None)  # it is raised again and again
         with self.db.uninterrupted():  # changes are removed before they are sorted
             return self.drain()
 
@@ -420,7 +420,7 @@ class EmbeddedOutput(Output):
         if self._released:
             raise Closed(f"output {self.name} was released")
         if self._dataflow.failure is not None:
-            raise self._dataflow.failure
+            raise self._dataflow.failure.with_traceback(None)  # it is raised again and again
 
     def release(self) -> None:
         if self._released:

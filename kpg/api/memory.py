@@ -19,7 +19,11 @@ from kpg.errors import OverBudget
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 CHECK_SECONDS = 0.01  # between two checks of tens of microseconds: a computation fills some ten megabytes in this time
 MAX_REPORT_SHARE = 200  # reports take at most one part of this many of the time
-HINT = "Release unused answers and arrangements, or open the db with a larger memory_limit=."
+HINT = (
+    "Release unused answers and arrangements, remove rows, "
+    "or raise the limit: memory_limit= of kpg.open, kpg serve --max-memory BYTES."
+)
+SHARE_OF_WRITERS = 20  # computations leave this part of the limit to rows that are inserted, and to their indexes
 
 
 def resident_bytes() -> int:
@@ -74,13 +78,21 @@ class Memory:
     def check(self, more: int = 0) -> None:
         """Raise if the process, with `more` bytes, would exceed the limit."""
         if self.limit is not None and exceeds(self.limit, more):
-            wanted = f"; asked for: {more:,} more" if more else ""
-            held = f"Held: {resident_bytes():,} bytes{wanted}."
-            raise OverBudget(
-                f"over the memory limit of {self.limit:,} bytes",
-                detail=" ".join(part for part in (self.describe(), held) if part),
-                hint=self.hint,
-            )
+            raise self._error(more)
+
+    def check_computation(self, more: int = 0) -> None:
+        """Raise if a computation with `more` bytes would use what it leaves to writers, who must not be refused."""
+        if self.limit is not None and exceeds(self.limit - self.limit // SHARE_OF_WRITERS, more):
+            raise self._error(more)
+
+    def _error(self, more: int) -> OverBudget:
+        wanted = f"; asked for: {more:,} more" if more else ""
+        held = f"Held: {resident_bytes():,} bytes{wanted}."
+        return OverBudget(
+            f"over the memory limit of {self.limit:,} bytes",
+            detail=" ".join(part for part in (self.describe(), held) if part),
+            hint=self.hint,
+        )
 
 
 class Watch:
@@ -98,7 +110,7 @@ class Watch:
         now = monotonic()
         if more or now >= self._next_check:
             self._next_check = now + CHECK_SECONDS
-            self.memory.check(more)
+            self.memory.check_computation(more)
             if self.report is not None and now >= self._next_report:
                 self.report()
                 done = monotonic()

@@ -49,7 +49,7 @@ def check_readable(
     """
     time = _time_to_read(db, installed, as_of)
     if installed.dataflow.failure is not None:
-        raise installed.dataflow.failure
+        raise installed.dataflow.failure.with_traceback(None)  # it is raised again and again
     if not _is_sealed(db, time) and installed.frontier().beyond(time):
         raise TimeNotReached(
             f"{installed.name} is not complete at {show_time(time)} yet",

@@ -101,7 +101,7 @@ class AsyncConnection(ConnectionMethods, AwaitingDriver):
         from websockets.exceptions import ConnectionClosed
 
         if self._end is not None:
-            raise self._end
+            raise self._end.with_traceback(None)  # it is raised again and again
         if isinstance(instruction, Receive):
             await self._wait(instruction.deadline)
         elif self.conversation.connected:
@@ -116,7 +116,7 @@ class AsyncConnection(ConnectionMethods, AwaitingDriver):
         except TimeoutError:
             raise no_change_in_time() from None
         if self._end is not None:
-            raise self._end
+            raise self._end.with_traceback(None)  # it is raised again and again
 
     def _wake(self) -> None:
         """Wake all tasks that wait for something to arrive."""

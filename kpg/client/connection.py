@@ -153,7 +153,7 @@ class Connection(ConnectionMethods, BlockingDriver):
             if self._reconnect_seconds <= 0 or is_final(error):
                 self._end = self._end or unreachable(self.url, error)
         if self._end is not None:
-            raise self._end
+            raise self._end.with_traceback(None)  # it is raised again and again
 
     def _reconnect(self, deadline: float | None) -> None:
         """Connect again, until it succeeds, the deadline passes, or the time for it is over."""
@@ -167,7 +167,7 @@ class Connection(ConnectionMethods, BlockingDriver):
             if deadline is not None and time.monotonic() + pause >= deadline:
                 raise no_change_in_time() from None
             time.sleep(pause)
-        raise self._end
+        raise self._end.with_traceback(None)  # it is raised again and again
 
     def _receive_remaining(self) -> None:
         """Receive the messages that the server sent before it closed the connection; one may give the reason."""

@@ -23,6 +23,7 @@ from kpg.api.explanation import ExplainedGraph, Explanation
 from kpg.api.input_declaration import any_column_name, existing_input
 from kpg.api.output_table import OutputTable
 from kpg.api.query_limits import QueryLimits
+from kpg.api.temporary_readers import left_behind
 from kpg.api.transactions import as_origin
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.cluster.cluster_admission import ClusterAdmission
@@ -142,6 +143,8 @@ class ClusterDatabase(CompletingDatabase):
             self.generations.begin()
             if directory is not None:
                 self._fetch_readers()
+                for reader in left_behind(self.readers):
+                    self.drop_reader(reader)
                 self._drop_temporary()
         except BaseException:
             self.close()

@@ -94,7 +94,7 @@ class ClusterOutput(Output):
             self.db.completion.newest(self)
         error = self.error()
         if error is not None and not (self.keep and isinstance(error, DataError)):  # else a read of the rows raises it
-            raise error
+            raise error.with_traceback(None)  # it is raised again and again
         return self._drain()
 
     @property
@@ -307,7 +307,7 @@ class ClusterOutput(Output):
         self._check()
         error = self.error()
         if error is not None and not isinstance(error, DataError):
-            raise error
+            raise error.with_traceback(None)  # it is raised again and again
 
     def begin_generation(self) -> int:
         """Drop the changes that new workers send again; return the epoch through which they need not."""

@@ -161,7 +161,7 @@ class ClusterReads:
             db.completion.wait_for(answer, time[0])
         failure = answer.error() if answer.dropped and isinstance(answer, ClusterOutput) else None
         if failure is not None:  # it failed while this read waited
-            raise failure
+            raise failure.with_traceback(None)
         return time
 
     def indexed_rows(

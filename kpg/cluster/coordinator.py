@@ -341,7 +341,7 @@ class Coordinator:
         replies = self.members[rank].replies
         while number not in replies:
             if self.failure is not None:
-                raise self.failure
+                raise self.failure.with_traceback(None)
             for member in self.members.values():
                 if member.connection.closed:
                     raise self._lose(member.rank, Unreachable("its connection was closed"))
@@ -363,7 +363,7 @@ class Coordinator:
         if self._closed:
             raise Closed("the db is closed")
         if self.failure is not None:
-            raise self.failure
+            raise self.failure.with_traceback(None)
 
     def _lose(self, rank: int, error: KpgError) -> ClusterError:
         status = self._exit_statuses([rank]).get(rank)

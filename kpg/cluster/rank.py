@@ -173,7 +173,7 @@ class Rank:
                 return Answer(None)
             case command:
                 if self.failure is not None:
-                    raise self.failure
+                    raise self.failure.with_traceback(None)
                 if self.generation is None:
                     raise ProtocolError("a rank got a command before it met its peers")
                 return command_handlers.perform(self.generation, command, incoming.blocks)

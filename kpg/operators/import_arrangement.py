@@ -40,7 +40,7 @@ class AddedImport:
 
     def __init__(self, dataflow: Dataflow, name: str, publisher: Publisher, handle: TraceHandle) -> None:
         if publisher.dataflow.failure is not None:
-            raise publisher.dataflow.failure
+            raise publisher.dataflow.failure.with_traceback(None)
         self._dataflow, self._name, self._publisher, self._handle = dataflow, name, publisher, handle
         self._source = source = Source(f"import {name}")
         spine, since = handle.spine, handle.since
@@ -53,7 +53,7 @@ class AddedImport:
         """Feed what the trace holds, and from now on each new batch. Return the time at which the import begins."""
         dataflow, publisher, source, handle = self._dataflow, self._publisher, self._source, self._handle
         if publisher.dataflow.failure is not None:
-            raise publisher.dataflow.failure
+            raise publisher.dataflow.failure.with_traceback(None)
         since = handle.since
         held = handle.batches(None)
         history = [advance_batch(batch, since) for batch in held if len(batch)]

@@ -31,7 +31,7 @@ from kpg.server.awaited_interests import AwaitedInterests
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
 from kpg.server.flow_control import SendBudget
 from kpg.server.server_log import LOGGER, MEMBERS
-from kpg.server.timed_reads import EngineRequest, TimedReads
+from kpg.server.timed_reads import AwaitedHistory, EngineRequest, TimedReads
 from kpg.service import Interest, Service
 
 Result = TypeVar("Result")
@@ -67,6 +67,7 @@ class EngineThread:
         self._served: set[int] = set()  # interests with a first payload that was sent to the client
         self._taking: dict[int, Future[None]] = {}  # by interest whose changes a request is taking: done at its end
         self._timed_reads = TimedReads(budget_of)
+        self._history = AwaitedHistory()
         self._lock = threading.Lock()
         self._closed = False
         self._started = False  # whether requests were started since the last slice
@@ -231,6 +232,7 @@ class EngineThread:
             if request is None:
                 return False
             self._start(request, service)
+            self._run_timed_reads(service)  # before a request that closes the next time
         return True
 
     def _start(self, request: EngineRequest, service: Service) -> None:
@@ -298,6 +300,9 @@ class EngineThread:
         for read in self._timed_reads.take_late(time.monotonic()):
             what, detail = f"time {read.moment} did not come", f"The open time is {service.time}."
             fail(read.request.future, TimeNotReached(what, detail=detail, hint="Ask again later."))
+        first = self._timed_reads.first_moment
+        if self._history.is_due(first):
+            self._start(EngineRequest(lambda service: self._history.keep(service, first), Future(), None), service)
 
     def _expire_snapshots(self, service: Service) -> None:
         """Let the db forget what transactions have not read for too long."""

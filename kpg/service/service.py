@@ -114,13 +114,17 @@ class Service:
     def _require_unused(self, names: Sequence[str]) -> None:
         """Raise if a rule or an interest reads one of the names, which SQL is about to drop."""
         dropped = set(names)
-        held = sorted({interest.name for interest in self.interests.values()} & dropped)
+        held = sorted(self._followed_names() & dropped)
         readers = [name for text in self.rules.texts.values() if text.reads & dropped for name in text.text.names]
         if held or readers:
             what = f"an interest in {held[0]}" if held else f"the rule {readers[0]}"
             error = InUse(f"cannot drop {', '.join(sorted(dropped))}: {what} reads it", hint="End that first.")
             error.sqlstate = "55006"
             raise error
+
+    def _followed_names(self) -> set[str]:
+        """Return the names that interests follow; one whose right was revoked follows nothing."""
+        return {interest.name for interest in self.interests.values() if not interest.has_left}
 
     def create_relation(
         self,
@@ -296,7 +300,7 @@ class Service:
         """Remove the text that defines a rule; raise while an interest or another rule reads it."""
         self.grants.require_owner(name)
         own = {relation.name for relation in self.rules.find(name).text.relations}
-        held = sorted({interest.name for interest in self.interests.values()} & own)
+        held = sorted(self._followed_names() & own)
         held += [answer.relation.name for answer in self.answers.answers.values() if answer.relation.name in own]
         if held:
             hint = "Uninterest it first."

@@ -114,6 +114,7 @@ class Interest:
         self.sharing = ""
         self.asked = -1  # the epoch of the last change of its arguments, if it shares a dataflow with other tenants
         self.has_own_errors = False  # whether it may have an error although its answer has none
+        self.has_left = False  # whether it has left its answer for good: it only has an error
         self.exceeded_limit = False  # whether its arguments made a dataflow that tenants share exceed a limit
         self.answer_error: Callable[[], Exception | None] = no_error  # set by the dataflow that serves it
         self.shown: Callable[[Exception], Exception] = unchanged  # an error as its tenant may see it
@@ -274,6 +275,7 @@ class Interest:
     def leave_answer(self, error: KpgError) -> None:
         """Raise an error on each further read, and depend on no answer any more."""
         self.refuse(error)
+        self.has_left = True
         self.before_take, self._ready, self._wait_ready, self._output = do_nothing, always, None, None
 
     def _compact_unread(self) -> None:

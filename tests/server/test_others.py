@@ -1,6 +1,7 @@
 """Isolation of clients: tenants, diverging recursions, failing answers and limits affect only their own client."""
 
 import random
+import traceback
 
 import pytest
 from hypothesis import given, settings
@@ -157,3 +158,24 @@ def test_readers_at_any_pace_get_the_same_answer(server, changes, data):
                 quick.rows()
         want = sorted(tuple(row.values()) for row in db.query("pace").to_pylist())
         assert sorted(quick.rows()) == sorted(slow.rows()) == want
+
+
+def test_errors_that_are_raised_again_and_again_do_not_grow():
+    def frames(call):
+        lengths = []
+        for _ in range(5):
+            with pytest.raises(kpg.KpgError) as raised:
+                call()
+            lengths.append(sum(1 for _ in traceback.walk_tb(raised.value.__traceback__)))
+        return set(lengths[1:])  # the first call finds out
+
+    with served() as server:
+        lost = kpg.connect(server.url, token=USER, reconnect=0)
+    assert len(frames(lambda: lost.query("n"))) == 1  # the server has ended
+    with kpg.open() as db:
+        numbers = db.input("numbers", n=int)
+        endless = numbers.iterate(lambda n: n.select(n=kpg.col("n") + 1).concat(n).distinct(), max_rounds=5)
+        failed, changes = endless.output("failed"), endless.output("failed too", keep=False)
+        numbers.insert([(1,)])
+        db.advance()
+        assert len(frames(failed.rows)) == len(frames(changes.take_changes)) == 1

@@ -102,3 +102,47 @@ def test_rows_as_of_a_time_for_a_client_that_does_not_read_are_bounded(later):
                 if message["type"] == "rows" and not message.get("more"):
                     received.append(message["id"])
             assert received == list(range(1, 41))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_read_that_asked_in_time_gets_its_rows_while_others_write(workers):
+    """Later times are closed before the answer is read, or is complete; what the read needs is kept until then."""
+    with (
+        served(workers=workers) as server,
+        kpg.connect(server.url, token=USER) as reader,
+        kpg.connect(server.url, token=USER) as writer,
+    ):
+        reader.create_relation("n", {"x": int})
+        reader.register("sums(t) :- t = sum x : {n(x)}.")
+        answer = reader.interest("sums")
+        answer.rows()
+        ends, failed = threading.Event(), []
+
+        def write():
+            try:
+                for number in range(100_000):
+                    if ends.is_set():
+                        return
+                    times[writer.insert("n", [(number,)])] = number
+            except kpg.KpgError as error:
+                failed.append(error)
+
+        times = {}
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(40):
+                moment = reader.ping() + LATER
+                rows, total = reader.query("n", as_of=moment), reader.query("sums", as_of=moment + LATER)
+                until(lambda moment=moment: max(times, default=0) >= moment + LATER)
+                assert len(rows) == sum(time <= moment for time in times)
+                assert total.column(0).to_pylist() == [
+                    sum(number for time, number in times.items() if time <= moment + LATER)
+                ]
+        finally:
+            ends.set()
+            thread.join(PATIENCE)
+        assert not failed
+        reader.query("n")
+        service_readers = server.hub.engine.run(lambda service: list(service.db.readers)).result(PATIENCE)
+        assert service_readers == []  # nothing keeps history any more

@@ -303,6 +303,11 @@ def test_interests_end_when_their_right_is_revoked() -> None:
         service.revoke("acme_data", "globex", "read")
     assert len(service.db.worker.dataflows) < dataflows  # what only the revoked interests used is gone
     service.transact([Change("acme_data", (2,)), Change("globex_data", (2,))])
+    with service.grants.acting_as("acme"):
+        service.revoke("acme_view", "globex", "read")
+        service.unregister("acme_view")  # what follows it has no right any more, and cannot hold it
+    with pytest.raises(NotAuthorised, match="may no longer read acme_view"):
+        others.pop(0).take()
     for interest in revoked:
         with pytest.raises(NotAuthorised, match="may no longer read acme_data"):
             interest.take()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from kpg.api.temporary_readers import TEMPORARY
 from kpg.errors import NotSupported, ProgramError, TransactionConflict, UndefinedName
 from kpg.sql.catalog.entries import TableEntry
 from kpg.sql.parse.sql_statements import TransactionStatement
@@ -56,7 +57,7 @@ class SqlTransaction:
         self.failed = False
         self.moment = datetime.datetime.now(datetime.UTC)  # the value of now()
         self._savepoints: list[tuple[str, dict[str, int]]] = []  # each with the number of changes of each table
-        reader = f"sql transaction {next(_NUMBERS)}"
+        reader = f"{TEMPORARY}transaction {next(_NUMBERS)}"
         self._db.set_reader(reader, self.start - 1)
         self._snapshots = session.catalog.snapshots
         self.snapshot = self._snapshots.open(partial(self._db.drop_reader, reader))
