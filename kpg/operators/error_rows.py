@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from json.encoder import encode_basestring_ascii as json_string
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from kpg.columns.symbols import Symbols
 from kpg.columns.updates import Ints
 
 OperatorId: TypeAlias = tuple[int, int]  # the id of a dataflow, and the index of an operator in it
+Object = TypeVar("Object")
 MAX_SHOWN_CHARACTERS = 200  # of one value in a message; longer ones are cut
 
 
@@ -43,28 +45,40 @@ class ErrorRows:
 
     def intern(self, operator_id: OperatorId, failures: Sequence[Failure], data: Ints, schema: Schema) -> Ints:
         """Return the symbol of each failed row of an operator. `schema` describes the first lanes of `data`."""
+        prefixes = {id(failure): text_before_row(operator_id, failure) for failure in each_once(failures)}
         values = np.empty(len(failures), object)
-        for origin in dict.fromkeys(failure.origin for failure in failures):
-            rows = [row for row, failure in enumerate(failures) if failure.origin == origin]
+        for origin in each_once([failure.origin for failure in failures]):
+            rows = [row for row, failure in enumerate(failures) if failure.origin is origin]
             shown = self._shown(np.ascontiguousarray(data[:, rows]), schema, shown_columns(schema, origin))
-            owner: list[object] = [operator_id[0], operator_id[1] if origin is None else origin.rule]
-            where = ["", ""] if origin is None else [origin.at, origin.excerpt]
             for row, text in zip(rows, shown, strict=True):
-                values[row] = json.dumps([*owner, failures[row].reason, *where, text]).encode()
+                values[row] = f"{prefixes[id(failures[row])]}{json_string(text)}]".encode()
         return self._symbols.intern(list(values)) if len(values) else np.empty(0, np.int64)
 
     def _shown(self, data: Ints, schema: Schema, columns: Sequence[tuple[str, int]]) -> list[str]:
         """Return each row as text: x = 8, y = 0."""
-        values = [decode_list(schema.types[at], data[schema.slots[at]], self._symbols) for _, at in columns]
-        names = [name for name, _ in columns]
-        return [
-            ", ".join(f"{name} = {show_value(column[row])}" for name, column in zip(names, values, strict=True))
-            for row in range(data.shape[1])
-        ]
+        shown = [[f"{name} = {show_value(value)}" for value in self._values(schema, at, data)] for name, at in columns]
+        return list(map(", ".join, zip(*shown, strict=True))) if shown else [""] * data.shape[1]
+
+    def _values(self, schema: Schema, at: int, data: Ints) -> list[Any]:
+        """Return the values of a column."""
+        return decode_list(schema.types[at], data[schema.slots[at]], self._symbols)
 
     def describe(self, symbols: Ints) -> list[ErrorDescription]:
         """Return what some errors say."""
         return [ErrorDescription(*json.loads(value)[2:]) for value in self._symbols.values(symbols)]
+
+
+def each_once(objects: Sequence[Object]) -> list[Object]:
+    """Return each object once, by identity: the same object fails many rows, and comparing it costs more."""
+    return list({id(each): each for each in objects}.values())
+
+
+def text_before_row(operator_id: OperatorId, failure: Failure) -> str:
+    """Return what the texts of all rows with a failure begin with: a JSON array that lacks its last member, the row."""
+    origin = failure.origin
+    owner: list[object] = [operator_id[0], operator_id[1] if origin is None else origin.rule]
+    where = ["", ""] if origin is None else [origin.at, origin.excerpt]
+    return f"{json.dumps([*owner, failure.reason, *where])[:-1]}, "
 
 
 def shown_columns(schema: Schema, origin: ExpressionOrigin | None) -> list[tuple[str, int]]:

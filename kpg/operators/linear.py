@@ -4,7 +4,8 @@
 
 A `Linear` operator runs a list of stages. Each stage is a function from updates to updates, and a chain of stages costs
 one step. Stages keep or advance times. A row on which an expression fails leaves through port 1 as an error row.
-Many rows pass through the stages in slices, so that what a stage computes is still in the cache for the next one.
+Many rows pass through the stages in slices, so that what a stage computes is still in the cache for the next one, and
+other computations run between the slices. The rows into which a stage expands few rows are cut as well.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
 from kpg.operators.routed_filter import RoutedFilter
 
-FEW_ROWS = 256  # at most so many are one slice, however much the stages multiply them
+FEW_ROWS = 256  # at most so many are one slice until a stage multiplies them
+FAILED_ROWS_PER_PAUSE = 1 << 10  # rows whose errors become texts between two pauses: a millisecond of work or two
 SLICE_ROWS = 1 << 14  # a lane of a slice has 128 KiB, so that a handful of them fit the second-level cache
 
 
@@ -130,7 +132,7 @@ class Linear(Operator):
         self._schemas = tuple(schemas)  # of the input of each stage
         self._stage = 0  # the index of the stage in progress
         self._times: Times = ()  # of the message in progress
-        self._sliceable = all(stage.sliceable for stage in stages)
+        self._first_sliceable = first_sliceable(stages)  # from this stage on, slices cost no more
         self._routed = routed
 
     def follow_frontiers(self) -> None:
@@ -160,40 +162,57 @@ class Linear(Operator):
         """Send the output of few rows, which need no slices."""
         output = None if self._few is None else self._few.run(updates)
         if output is None:
-            output = join_outputs([self._run(updates)])
-        if output.data.shape[1]:
+            for whole in concatenate_outputs(self._outputs(updates), self):
+                self.send(whole, times)
+        elif output.data.shape[1]:
             self.send(output, times)
 
-    def _outputs(self, updates: Updates) -> Iterator[Updates]:
-        """Yield the output of the stages for each slice of the updates."""
-        if len(updates) <= 2 * SLICE_ROWS or not self._sliceable:
-            yield self._run(updates)
-            return
-        for start in range(0, len(updates), SLICE_ROWS):
-            yield self._run(view_of(updates, start, start + SLICE_ROWS))
-            pause()
-
-    def _run(self, updates: Updates) -> Updates:
-        for index, stage in enumerate(self.stages):
+    def _outputs(self, updates: Updates, first: int = 0) -> Iterator[Updates]:
+        """Yield the output of the stages from `first` on. From the first sliceable stage on, many rows are cut."""
+        for index in range(first, len(self.stages)):
+            if index >= self._first_sliceable and len(updates) > 2 * SLICE_ROWS:
+                for part in slices(updates):
+                    yield from self._outputs(part, index)
+                return
             if len(updates):
                 self._stage = index
-                updates = stage.apply(updates, self)
-        return updates
+                updates = self.stages[index].apply(updates, self)
+        if len(updates) > 2 * SLICE_ROWS and self.collector is not concatenate_outputs:
+            yield from slices(updates)
+        else:
+            yield updates
 
     def report_rows(
         self, updates: Updates, failed: npt.NDArray[np.bool_], reason: Callable[[int], Failure | str]
     ) -> None:
-        """Send the errors of failed rows."""
+        """Send the errors of failed rows; others run meanwhile if there are many."""
         assert self.failures is not None, f"{self.name} has a fallible stage but no error rows"
-        rows = keep(updates, failed)
-        failures = [as_failure(reason(row)) for row in np.flatnonzero(failed).tolist()]
+        rows, positions = keep(updates, failed), np.flatnonzero(failed).tolist()
         operator_id, schema = (self.dataflow.id, self.index), self._schemas[self._stage]
-        symbols = self.failures.intern(operator_id, failures, rows.data, schema)
+        symbols = np.empty(len(rows), np.int64)
+        for start in range(0, len(rows), FAILED_ROWS_PER_PAUSE):
+            part = slice(start, start + FAILED_ROWS_PER_PAUSE)
+            failures = [as_failure(reason(row)) for row in positions[part]]
+            symbols[part] = self.failures.intern(operator_id, failures, rows.data[:, part], schema)
+            pause()
         self.report_errors(Updates(symbols.reshape(1, -1), rows.times, rows.diffs))
 
     def report_errors(self, updates: Updates) -> None:
         """Send updates of errors."""
         self.send(updates, self._times, port=1)
+
+
+def first_sliceable(stages: Sequence[LinearStage]) -> int:
+    """Return the index of the first stage from which on all stages are sliceable."""
+    unsliceable = [index for index, stage in enumerate(stages) if not stage.sliceable]
+    return unsliceable[-1] + 1 if unsliceable else 0
+
+
+def slices(updates: Updates) -> Iterator[Updates]:
+    """Yield the updates in slices; others may run after each."""
+    for start in range(0, len(updates), SLICE_ROWS):
+        yield view_of(updates, start, start + SLICE_ROWS)
+        pause()
 
 
 def view_of(updates: Updates, start: int, end: int) -> Updates:
@@ -397,13 +416,20 @@ class FlatMapStage:
                 fail.report_rows(updates, failed, reasons.__getitem__)
         if not parts:
             return take(updates, np.empty(0, np.int64))
-        reserve(sum(rows.nbytes + data.nbytes for rows, data in parts))
-        taken = take(updates, np.concatenate([rows for rows, _ in parts]))
-        return Updates(np.concatenate([data for _, data in parts], axis=1), taken.times, taken.diffs)
+        nbytes = sum(rows.nbytes + data.nbytes for rows, data in parts)
+        reserve(nbytes)
+        return aside(nbytes // 8, join_expanded, Updates(updates.data[:0], updates.times, updates.diffs), parts)
 
     def _failure(self, error: Exception) -> Failure:
         words = error.what if isinstance(error, KpgError) else f"{type(error).__name__}: {error}"
         return Failure(words) if self.origin is None else Failure(f"{words} in {self.origin.text}", self.origin)
+
+
+def join_expanded(inputs: Updates, parts: list[tuple[Ints, Ints]]) -> Updates:
+    """Return the rows of all parts, each with the time and diff of the input at its position."""
+    positions = np.concatenate([rows for rows, _ in parts])
+    data = np.concatenate([data for _, data in parts], axis=1)
+    return take(inputs, positions).with_data(data)
 
 
 @dataclass(frozen=True, slots=True)
