@@ -14,8 +14,8 @@ no row to be looked up by.
 
     late literal     no atom uses its value. It is evaluated after all atoms: see kpg/query/late_steps.py
     early literal    an atom uses its value, which must be computed before. If literals that do not use the value come
-                     later, the rule itself is silent about the failure, and rules for its errors are added: the
-                     literals that do not use the value, restricted to tuples that fail
+                     later, or some that use it come earlier, the rule itself is silent about the failure, and rules
+                     for its errors are added: the literals that do not use the value, restricted to tuples that fail
 
 The errors of several early literals depend on each other's atoms. There is one rule for each set of literals that fail
 together; with more than MAX_EARLY_LITERALS only one for each literal, without the atoms that use the others.
@@ -63,9 +63,12 @@ class FallibleBody:
         return self._at(iter(self.early))
 
     def is_exact(self) -> bool:
-        """Return whether all literals that do not use an early literal's value are evaluated before it."""
+        """Return whether each early literal is evaluated after all literals that do not use its value, and only these.
+
+        A user can come before: an atom that has no variable of the literal, and that only other users connect with it.
+        """
         order = [position for position in range(len(self.body)) if position not in self.late] + list(self.late)
-        return all(set(order[order.index(early) + 1 :]) <= self.users[early] for early in self.early)
+        return all(set(order[order.index(early) :]) == self.users[early] for early in self.early)
 
     def _at(self, positions: Iterator[int]) -> tuple[Literal, ...]:
         return tuple(self.body[position] for position in positions)

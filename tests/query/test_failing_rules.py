@@ -167,6 +167,40 @@ def test_literals_that_need_a_value_of_a_failed_lookup_are_ignored(joins):
         assert installed.rows("p") == [(5,)]
 
 
+BEHIND_LOOKUP = """.decl a(x: number, y: number)
+.decl b(q: number, y: number, z: number)
+.decl c(z: number)
+.decl p(y: number)
+.input a
+.input b
+.input c
+.output p
+"""
+
+
+@pytest.mark.parametrize("joins", ["auto", "binary", "delta", "hector"])
+@pytest.mark.parametrize("lookup", ["b(2 / x, _, z)", "b(2 / x, y, z)"])
+def test_atoms_behind_a_failed_lookup_are_ignored_also_if_they_are_written_first(lookup, joins):
+    """Only the lookup by 2 / x connects c with a, so an empty c does not guard the division."""
+    text = f"{BEHIND_LOOKUP}p(y) :- c(z), {lookup}, a(x, y)."
+    with kpg.open() as db, InstalledProgram(db, compile(parse(text)), joins=joins) as installed:
+        installed.inputs["a"].insert([(0, 1), (2, 1)])
+        installed.inputs["b"].insert([(1, 1, 5)])
+        db.advance()
+        with pytest.raises(kpg.DataError, match=r"division by zero in 2 / x"):
+            installed.rows("p")
+        installed.inputs["c"].insert([(4,), (5,)])
+        db.advance()
+        with pytest.raises(kpg.DataError, match=r"division by zero in 2 / x"):
+            installed.rows("p")
+        installed.inputs["a"].remove([(0, 1)])
+        db.advance()
+        assert installed.rows("p") == [(1,)]
+        installed.inputs["c"].remove([(5,)])
+        db.advance()
+        assert installed.rows("p") == []
+
+
 def test_the_plan_of_a_rule_that_cannot_fail_is_unchanged():
     declared = ".decl e(x: number, y: number)\n.input e\n.decl p(x: number, y: number)\n.output p\n"
     for body in ("e(x, y), e(y, z), x < z, !e(z, x)", "e(x, y), z = y + 1, e(z, x)", "e(x, y), z = x * y"):

@@ -117,7 +117,7 @@ OWN = {
             "INSERT INTO k VALUES (0, 0, 2, 'r') ON CONFLICT (a, b) DO UPDATE SET c = k.c + 1",
             "INSERT INTO k VALUES (1, 0, 2, 'r'), (0, 0, 1, 'n') ON CONFLICT DO NOTHING",
             "UPDATE k SET c = c + 1 WHERE b = 0",
-            "UPDATE k SET a = a + 1",
+            "UPDATE k SET a = a + 3 WHERE a = 1",  # PostgreSQL checks keys row by row
             "DELETE FROM k WHERE a = 1",
             "DELETE FROM k WHERE c > 2",
         ])

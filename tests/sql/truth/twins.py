@@ -27,6 +27,7 @@ class Twins:
     def reset(self) -> None:
         """Drop the tables and views that were made here."""
         self.postgres.reset()
+        self.kpg("ROLLBACK")  # a test that failed may have left a transaction
         for view in self.views:
             self.db.sql(f"DROP MATERIALIZED VIEW IF EXISTS {view} CASCADE")
         for table in self.tables:
