@@ -18,15 +18,20 @@ from kpg.columns.updates import Ints, Updates
 if TYPE_CHECKING:
     from kpg.api.embedded_database import EmbeddedDatabase
 
+ROWS_PER_PART = 1 << 17  # read at a time, so that temporary arrays stay in the cache
+
 
 def symbols_in_use(db: EmbeddedDatabase) -> Ints:
     """Return the ids of all symbols that occur in some row, sorted."""
-    symbols: set[int] = set()
+    used = np.zeros(db.symbols.id_bound + 1, np.bool_)  # by id; the last entry stands for null
     for schema, updates in kept_rows(db):
-        for lane in schema.symbolic_lanes():
-            if lane < updates.lanes:
-                symbols.update(np.unique(updates.data[lane]).tolist())
-    return np.array(sorted(symbols), np.int64)
+        lanes = [lane for lane in schema.symbolic_lanes() if lane < updates.lanes]
+        data = updates.data if lanes else None  # packed updates unpack all lanes at once
+        for lane in lanes:
+            assert data is not None
+            for start in range(0, len(updates), ROWS_PER_PART):
+                used[np.maximum(data[lane, start : start + ROWS_PER_PART], -1)] = True
+    return np.flatnonzero(used[:-1])
 
 
 def kept_rows(db: EmbeddedDatabase) -> Iterator[tuple[Schema, Updates]]:

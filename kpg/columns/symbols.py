@@ -6,6 +6,9 @@ An id is not negative; null is the lane value NULL and has no symbol. Ids do not
 `ranks()[id]`, do: by code point, all strings before all binary values. `reclaim` frees unused ids, which may then be
 reused for other values. So a caller that keeps ids must either report them as live or `hold` them.
 
+A reclamation may be done in parts: `begin_reclaim` finds the unused ids, and each `free_some` frees some of them. A
+value that is interned in between keeps its id. So others may use the table between two parts.
+
 Interning runs Python code only for the distinct values of each chunk. Ranks are computed on demand: k new symbols among
 n cost k log n comparisons and a pass over n integers.
 """
@@ -45,6 +48,9 @@ _ASCII_CODES = 128
 _MIN_LETTERS = 64  # fewer texts are cheap in any way
 _SEARCHES_PER_PAUSE = 64  # of a new symbol among the sorted ones: some ten microseconds each
 _ENTRY_BYTES = 200  # an estimate of Python's string, dict and list entries, text excluded
+_SHRINK_FACTOR = 4  # a table that was this many times as large gives its memory back
+_SHRINK_STEP = 1024  # ids by which it becomes shorter
+_MIN_SHRUNK_IDS = 100_000  # smaller tables have no memory worth giving back
 
 
 class SymbolHold:
@@ -64,7 +70,10 @@ class Symbols:
         self._values: list[Any] = []  # by id; _FREE for a free id
         self._free: list[int] = []
         self._text_bytes = 0
-        self.generation = 0  # grows when ids are freed: until then, an id stands for one value
+        self.generation = 0  # grows before ids are freed: until then, an id stands for one value
+        self._unused: npt.NDArray[np.bool_] | None = None  # by id: whether the present reclamation will free it
+        self._unused_end = 0  # all ids from here on are done
+        self._peak = 0  # the number of symbols when the present reclamation began
         self._held: weakref.WeakSet[SymbolHold] = weakref.WeakSet()
         self._order: Ints = np.empty(0, np.int64)  # the live ids except those in _unranked, sorted by value
         self._unranked: list[int] = []
@@ -81,11 +90,16 @@ class Symbols:
         """
         if isinstance(values, pa.ChunkedArray):
             if values.num_chunks == 1:
-                return self._intern_array(values.chunk(0))
-            return np.concatenate([np.empty(0, np.int64), *map(self._intern_array, values.chunks)])
-        if isinstance(values, pa.Array):
-            return self._intern_array(values)
-        return self._intern_list(values)
+                ids = self._intern_array(values.chunk(0))
+            else:
+                ids = np.concatenate([np.empty(0, np.int64), *map(self._intern_array, values.chunks)])
+        elif isinstance(values, pa.Array):
+            ids = self._intern_array(values)
+        else:
+            ids = self._intern_list(values)
+        if self._unused is not None:
+            self._keep(ids)
+        return ids
 
     def _intern_list(self, values: Sequence[Value | None]) -> Ints:
         ids = list(map(self._ids.get, values))  # type: ignore[arg-type]  # no key is None
@@ -169,6 +183,8 @@ class Symbols:
         """Return the id of one value."""
         id_ = self._ids.get(value)
         if id_ is not None:
+            if self._unused is not None:
+                self._keep(np.array([id_], np.int64))
             return id_
         size = _size(value)
         if self._free:
@@ -225,12 +241,14 @@ class Symbols:
         return np.where(present == count, NULL, present), position[slots]
 
     def ranks(self) -> Ints:
-        """Return the rank of each id in the order of values, valid until symbols are added. Free ids rank last."""
+        """Return the rank of each id in the order of values, valid until symbols are added. Unused ids rank last."""
         while self._unranked:
             self._rank_new()
         if self._ranks is None:
+            others = np.ones(len(self._values), np.bool_)
+            others[self._order] = False
             self._ranks = np.empty(len(self._values), np.int64)
-            self._ranks[self._free] = np.arange(len(self._order), len(self._values))
+            self._ranks[others] = np.arange(len(self._order), len(self._values))
             self._ranks[self._order] = np.arange(len(self._order))
         return self._ranks
 
@@ -288,27 +306,87 @@ class Symbols:
         self._held.add(hold)
         return hold
 
+    @property
+    def id_bound(self) -> int:
+        """An integer above all ids."""
+        return len(self._values)
+
     def reclaim(self, live_ids: Ints | Iterable[int]) -> int:
         """Free every symbol that is neither live nor held; return their number. Negative ids (null) are ignored."""
-        live = np.zeros(len(self._values), np.bool_)
+        freed = self.begin_reclaim(live_ids)
+        self.free_some(len(self._values))
+        return freed
+
+    def begin_reclaim(self, live_ids: Ints | Iterable[int]) -> int:
+        """Find the symbols that are neither live nor held, for `free_some`; return their number.
+
+        A reclamation that has not ended is replaced.
+        """
+        unused = np.ones(len(self._values), np.bool_)
         live_array = live_ids if isinstance(live_ids, np.ndarray) else np.array(list(live_ids), np.int64)
         for ids in [live_array, *(hold.ids for hold in self._held)]:
-            live[ids[ids >= 0]] = True
-        dead = [id_ for id_ in np.flatnonzero(~live).tolist() if self._values[id_] is not _FREE]
-        if not dead:
+            unused[ids[ids >= 0]] = False
+        unused[self._free] = False
+        count = int(np.count_nonzero(unused))
+        if self._unused is not None:  # the ids that were not freed are in no order, also those that are live again
+            self._unranked.extend(np.flatnonzero(self._unused).tolist())
+            self._unused = None
+        if not count:
             return 0
         self.generation += 1
-        for id_ in dead:
-            value = self._values[id_]
-            self._values[id_] = _FREE
-            self._text_bytes -= _size(value)
-            del self._ids[value]
-        self._free.extend(reversed(dead))  # low ids first
-        self._order = self._order[live[self._order]]
+        self._order = self._order[~unused[self._order]]
         self._ranks = None
-        self._unranked = [id_ for id_ in self._unranked if live[id_]]
-        self._hashes.forget(dead)
-        return len(dead)
+        is_unused = unused.tobytes()  # of which Python reads an element faster
+        self._unranked = [id_ for id_ in self._unranked if not is_unused[id_]]
+        self._unused, self._unused_end, self._peak = unused, len(unused), len(self._ids)
+        return count
+
+    @property
+    def is_reclaiming(self) -> bool:
+        """Whether a reclamation has begun and not ended."""
+        return self._unused is not None
+
+    def free_some(self, ids: int) -> bool:
+        """Free the unused symbols among the next ids of the present reclamation; return whether more are left."""
+        unused = self._unused
+        if unused is None:
+            return False
+        start = max(0, self._unused_end - ids)  # from the end, so that low ids are used again first
+        chosen = (np.flatnonzero(unused[start : self._unused_end]) + start).tolist()[::-1]
+        unused[start : self._unused_end], self._unused_end = False, start
+        table, values = self._ids, self._values
+        for id_ in chosen:
+            value = values[id_]
+            values[id_] = _FREE
+            self._text_bytes -= _size(value)
+            del table[value]
+        self._free.extend(chosen)
+        self._hashes.forget(chosen)
+        if not start:
+            self._unused = None
+            self._shrink()
+        return start > 0
+
+    def _keep(self, ids: Ints) -> None:
+        """Keep symbols that the present reclamation would free: they are in use again."""
+        assert self._unused is not None
+        known = ids[(ids >= 0) & (ids < len(self._unused))]
+        again = np.unique(known[self._unused[known]])
+        self._unused[again] = False
+        self._unranked.extend(again.tolist())
+
+    def _shrink(self) -> None:
+        """Give back the memory of lists and tables that are much too large now."""
+        if self._peak < _MIN_SHRUNK_IDS or self._peak < _SHRINK_FACTOR * len(self._ids):
+            return
+        self._ids = dict(self._ids)
+        size = len(self._values)
+        while size >= _SHRINK_STEP and self._values[size - _SHRINK_STEP : size].count(_FREE) == _SHRINK_STEP:
+            size -= _SHRINK_STEP
+        if size < len(self._values):
+            del self._values[size:]
+            self._free = [id_ for id_ in self._free if id_ < size]
+            self._ranks = None
 
     @property
     def bytes(self) -> int:

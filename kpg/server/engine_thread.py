@@ -7,7 +7,8 @@ The thread alternates between requests, changes and work. It starts up to MAX_RE
 that are complete, works for SLICE_SECONDS on answers that are not, continues the requests that waited for these, and
 takes changes again. A request that arrives meanwhile ends the slice. So a burst of transactions becomes one
 consolidated step for subscribers, and an expensive query of one client delays others by a part of a slice. A failed
-request affects only its caller. After some milliseconds without work it merges and compacts.
+request affects only its caller. After some milliseconds without work it merges and compacts. After a second it frees
+the texts that no row uses any more (kpg.api.symbol_reclaimer), and between requests if these are many.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
 from kpg.api.background import IDLE_DELAY_SECONDS, SLICE_SECONDS
+from kpg.api.embedded_database import EmbeddedDatabase
+from kpg.api.symbol_reclaimer import SymbolReclaimer
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.columns.full_collections import collect_all_when_due
 from kpg.errors import Closed, KpgError, TimeNotReached
@@ -31,6 +34,7 @@ from kpg.server.awaited_interests import AwaitedInterests
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
 from kpg.server.flow_control import SendBudget
 from kpg.server.server_log import LOGGER, MEMBERS
+from kpg.server.session_rows import SessionRows
 from kpg.server.timed_reads import AwaitedHistory, EngineRequest, TimedReads
 from kpg.service import Interest, Service
 
@@ -42,8 +46,21 @@ MAX_SWITCH_SECONDS: Final = 0.0001  # after which Python lets the thread of the 
 FETCH: Final = "fetch"  # the label of reads that wait for changes of a cursor
 ROWS_PER_TAKE: Final = 1 << 12  # of changes that are taken without a request: a millisecond or two, if they have texts
 PAUSE_AFTER_FAILURE_SECONDS: Final = 0.05  # between requests, so that one that lasts does not fill the log
-SILENCE_SECONDS: Final = 1.0  # without a request, until kernels are loaded
+SILENCE_SECONDS: Final = 1.0  # without a request, until kernels are loaded and symbols reclaimed
+FREE_SECONDS: Final = 0.004  # in which symbols are freed between two rounds of requests
+HOLD_BACK_SECONDS: Final = 0.02  # that new requests wait at a time, so that a server that is never idle can reclaim
+HOLD_BACK_INTERVAL_SECONDS: Final = 1.0  # between two such times
+LEAST_SPARE_BYTES: Final = 256 << 20  # of the memory limit, for the code of kernels to be loaded in advance
 IDLE_MERGE_ROWS: Final = 100_000  # merged in one idle moment; a request that arrives meanwhile waits for it
+
+
+class EngineRequests(WaitingRequests):
+    """The requests of an engine thread."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no request has begun and not ended."""
+        return not self._waiting
 
 
 class EngineThread:
@@ -56,7 +73,7 @@ class EngineThread:
         budget_of: Callable[[Any], SendBudget | None] = lambda owner: None,
     ) -> None:
         self._queue: SimpleQueue[EngineRequest | None] = SimpleQueue()
-        self._requests = WaitingRequests(
+        self._requests = EngineRequests(
             lambda: self._queue.put(EngineRequest(do_nothing, Future(), None)), lambda: not self._queue.empty()
         )
         self._service: Service | None = None
@@ -73,6 +90,8 @@ class EngineThread:
         self._started = False  # whether requests were started since the last slice
         self._computing = True  # whether to work on answers that are not complete
         self._kernels = load()  # yields after each
+        self._reclaimer: SymbolReclaimer | None = None  # None with several workers
+        self._held_back_until = self._next_hold_back = 0.0  # times of new requests
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg-engine", daemon=True)
         self._thread.start()
@@ -201,6 +220,9 @@ class EngineThread:
             opened.set_exception(error)
             return
         service.db.serve_requests(self._requests)
+        session_rows = SessionRows(service)  # the db refers to it weakly
+        if isinstance(service.db, EmbeddedDatabase):
+            self._reclaimer = SymbolReclaimer(service.db)
         self._service = service
         sys.setswitchinterval(min(MAX_SWITCH_SECONDS, sys.getswitchinterval()))
         opened.set_result(None)
@@ -212,18 +234,20 @@ class EngineThread:
                 self._expire_snapshots(service)
                 self._work(service)
                 self._take_changes()
-            except (
-                Exception
-            ):  # a defect, or a db that refuses: requests get its error, and all clients are still served
+                self._reclaim_if_overdue(service)
+            except Exception:  # a defect: requests get errors, and all clients are still served
                 LOGGER.exception("the engine failed between requests")
                 time.sleep(PAUSE_AFTER_FAILURE_SECONDS)
         self._end_requests()
+        del session_rows
         service.close()
         service.db.close()
 
     def _process_requests(self, service: Service) -> bool:
         """Run some queued functions; return False after the last."""
         is_busy = self._is_busy(service) or self._timed_reads.has_runnable()
+        if is_busy and self._holds_back():
+            return True
         for count in range(MAX_REQUESTS_PER_POLL):
             try:
                 request = self._queue.get_nowait() if count or is_busy else self._wait(service)
@@ -271,18 +295,56 @@ class EngineThread:
         while self._computing and self._queue.empty() and service.db.idle(IDLE_MERGE_ROWS):
             if service.db.has_work:
                 raise Empty  # slices continue what takes long
+        self._free_symbols()
         if self._sleep_seconds() > SILENCE_SECONDS:
             with suppress(Empty):
                 return self._queue.get(timeout=SILENCE_SECONDS)
-            self._use_silence()
-        return self._queue.get(timeout=self._sleep_seconds())
+            self._use_silence(service)
+        to_reclaim = None if self._reclaimer is None else self._reclaimer.seconds_to_check
+        return self._queue.get(timeout=min(self._sleep_seconds(), to_reclaim or MAX_SLEEP_SECONDS))
 
-    def _use_silence(self) -> None:
-        """Load kernels until a request arrives, so that later ones need not; collect garbage if that is due."""
-        while "numba" in sys.modules and self._queue.empty() and next(self._kernels, None) is not None:
-            pass
+    def _use_silence(self, service: Service) -> None:
+        """Use a second without requests for what later requests then need not wait for.
+
+        Load kernels until a request arrives, collect garbage and reclaim symbols if these are due.
+        """
+        if "numba" in sys.modules and not is_short_of_memory(service):
+            while self._queue.empty() and next(self._kernels, None) is not None:
+                pass
         if self._queue.empty():
             collect_all_when_due()
+        if self._reclaimer is not None and self._reclaimer.is_due and self._queue.empty():
+            self._begin_reclaiming(service, self._reclaimer, in_silence=True)
+            self._free_symbols()
+
+    def _reclaim_if_overdue(self, service: Service) -> None:
+        """Reclaim symbols between requests if their table has grown very much: there may be no silence."""
+        if self._reclaimer is not None:
+            if self._reclaimer.is_overdue:
+                self._begin_reclaiming(service, self._reclaimer, in_silence=False)
+            end = time.monotonic() + FREE_SECONDS
+            while self._reclaimer.free_some() and time.monotonic() < end:
+                pass
+
+    def _begin_reclaiming(self, service: Service, reclaimer: SymbolReclaimer, in_silence: bool) -> None:
+        """Find the symbols that nothing uses, unless requests have begun, which may hold rows, or work is left."""
+        if self._requests.is_empty and not service.db.has_work:
+            reclaimer.begin(in_silence)
+            self._held_back_until = 0.0
+
+    def _holds_back(self) -> bool:
+        """Whether new requests wait for those that have begun, so that symbols can be reclaimed."""
+        if self._reclaimer is None or not self._reclaimer.is_overdue or not self._computing:
+            return False
+        now = time.monotonic()
+        if now >= self._next_hold_back:
+            self._held_back_until, self._next_hold_back = now + HOLD_BACK_SECONDS, now + HOLD_BACK_INTERVAL_SECONDS
+        return now < self._held_back_until
+
+    def _free_symbols(self) -> None:
+        """Free the symbols that were found to be unused until a request arrives."""
+        while self._reclaimer is not None and self._queue.empty() and self._reclaimer.free_some():
+            pass
 
     def _sleep_seconds(self) -> float:
         """Return the time until the next deadline of a timed read or the next delayed change is due."""
@@ -375,6 +437,13 @@ class EngineThread:
             except KpgError:
                 return True  # to take its rows raises the same error, for its client
         return (fails != failure_sent or (interest.waiting > 0 and not fails)) and interest.can_take
+
+
+def is_short_of_memory(service: Service) -> bool:
+    """Return whether this process is so near its limit that it should use no memory to be faster later."""
+    db = service.db
+    spare = db.memory.spare_bytes if isinstance(db, EmbeddedDatabase) else None
+    return spare is not None and spare < LEAST_SPARE_BYTES
 
 
 def do_nothing(service: Service) -> None:
