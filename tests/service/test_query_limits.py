@@ -134,12 +134,15 @@ def test_a_recursion_is_stopped_while_one_operator_derives_its_rows(service: Ser
     service.query("p", limit=1, limits={"kept_bytes": None})  # kernels are loaded
     began = process_time()
     service.query("p", limit=1, limits={"kept_bytes": None})
-    whole, began = process_time() - began, process_time()
-    with pytest.raises(OverLimit) as raised:
-        service.query("p", limit=1, limits={limit: 50_000 if limit != "kept_bytes" else 2_000_000})
-    assert limit in str(raised.value.detail)
+    whole, stopped = process_time() - began, []
+    for _ in range(3):  # a collection of garbage, or a kernel that is compiled beside it, may count in one of them
+        began = process_time()
+        with pytest.raises(OverLimit) as raised:
+            service.query("p", limit=1, limits={limit: 50_000 if limit != "kept_bytes" else 2_000_000})
+        stopped.append(process_time() - began)
+        assert limit in str(raised.value.detail)
     if service.db.is_single_worker:
-        assert process_time() - began < whole / 2
+        assert min(stopped) < whole / 2
     if limit == "kept_rows":
         assert int(re.sub("[^0-9]", "", raised.value.what.split("keeps")[1])) < CLOSED_NODES**2 / 2
     assert service.query("small").num_rows == 10
