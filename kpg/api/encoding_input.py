@@ -162,7 +162,7 @@ class EncodingInput(Input):
 
 
 def ignore_drop(error: KpgError) -> None:
-    """Do nothing about dropped rows: whoever inserted them gets the error."""
+    """Do nothing: the advance that failed tells the user that rows were dropped."""
 
 
 def whole_numbers(values: Any, what: str) -> Ints:

@@ -63,7 +63,7 @@ class SymbolReclaimer:
         return max(0.0, self._earliest - monotonic()) if is_due else None
 
     def _has_grown(self, before: int, factor: int) -> bool:
-        """Whether the table has so many more symbols than before that a reclamation pays."""
+        """Whether enough symbols were added since a reclamation for the next one to pay."""
         growth = len(self._db.symbols) - before
         if growth < MIN_GROWTH or self.is_reclaiming:
             return False

@@ -81,6 +81,11 @@ class WaitingRequests:
         """Return whether a request waits for the worker."""
         return any(not request.outside for request in self._waiting)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no request is under way."""
+        return not self._waiting
+
     def wake(self) -> None:
         """Make the thread look for work; called on any thread."""
         self._wake()

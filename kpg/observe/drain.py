@@ -11,7 +11,7 @@ cannot write, or when the answer has failed permanently. Then `failure` holds th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ from kpg.observe.sinks import Sink
 
 if TYPE_CHECKING:
     from kpg.api.contracts import Database, Output
+    from kpg.columns.schema import Schema
+    from kpg.columns.updates import Updates
 
 
 class Drain:
@@ -44,6 +46,8 @@ class Drain:
         self._frontier = frontier
         self._granularity = granularity
         self._announced: Frontier | None = None
+        self._schema: Schema | None = None  # of the delayed changes
+        db.holders.add(self)
         db.followers.append(self.advance)
         if db.sealed is not None:
             self.advance()
@@ -76,6 +80,7 @@ class Drain:
     def _due(self, changes: Any, frontier: Frontier) -> list[Any]:
         if self._granularity is None:
             return [changes]
+        self._schema = changes.schema
         self._granularity.push(changes.updates)
         due = self._granularity.take(frontier.elements[0][0] if frontier else None)
         return [Changes(updates, changes.schema, self.db) for updates in due]
@@ -84,6 +89,11 @@ class Drain:
         if self._granularity is None or not frontier:
             return frontier
         return Frontier.at((self._granularity.upto(frontier.elements[0][0]),))
+
+    def unread(self) -> Iterator[tuple[Schema, Updates]]:
+        """Yield the delayed changes, so that the db keeps the symbols in them."""
+        if self._granularity is not None and self._schema is not None and not self.closed:
+            yield from ((self._schema, updates) for updates in self._granularity.parts())
 
     def close(self) -> None:
         """Stop, and close the sink; repeating it has no effect."""

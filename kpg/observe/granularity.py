@@ -14,7 +14,8 @@ the number of changes within it. An update exactly at an end belongs to the inte
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from time import monotonic
 
 import numpy as np
@@ -50,6 +51,10 @@ class DelayedUpdates:
         parts = self._parts[edge]
         last = constant(tuple(max(part.times.max(axis=1).tolist() for part in parts)))
         return consolidate_all([Updates(part.data, last, part.diffs) for part in parts])
+
+    def parts(self) -> Iterator[Updates]:
+        """Yield all updates."""
+        return chain.from_iterable(self._parts.values())
 
     def pop(self, upto: float) -> list[Updates]:
         """Remove and return the updates of all intervals that end by `upto`, earlier first, each consolidated."""
@@ -100,6 +105,10 @@ class EpochGranularity:
         """Return the updates of complete intervals if all epochs before `upto` are complete; None returns all."""
         return self._delayed.pop(math.inf if upto is None else upto - 1)
 
+    def parts(self) -> Iterator[Updates]:
+        """Yield the delayed updates."""
+        return self._delayed.parts()
+
     def upto(self, upto: int) -> int:
         """Return the least time of later updates if all epochs before `upto` are complete."""
         return self.edge(upto)
@@ -128,6 +137,10 @@ class ClockGranularity:
     def take(self) -> list[Updates]:
         """Return the updates that are due."""
         return self._delayed.pop(self._clock())
+
+    def parts(self) -> Iterator[Updates]:
+        """Yield the delayed updates."""
+        return self._delayed.parts()
 
     def take_all(self) -> list[Updates]:
         """Return all delayed updates."""

@@ -31,7 +31,7 @@ from kpg.operators.error_rows import ErrorRows
 from kpg.operators.payload import updates_of
 from kpg.operators.routed_filter import RoutedFilter
 
-FEW_ROWS = 256  # at most so many are one slice until a stage multiplies them
+FEW_ROWS = 256  # up to this number, rows are not cut, unless a stage makes many of them
 FAILED_ROWS_PER_PAUSE = 1 << 10  # rows whose errors become texts between two pauses: a millisecond of work or two
 SLICE_ROWS = 1 << 14  # a lane of a slice has 128 KiB, so that a handful of them fit the second-level cache
 

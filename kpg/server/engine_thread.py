@@ -8,7 +8,7 @@ that are complete, works for SLICE_SECONDS on answers that are not, continues th
 takes changes again. A request that arrives meanwhile ends the slice. So a burst of transactions becomes one
 consolidated step for subscribers, and an expensive query of one client delays others by a part of a slice. A failed
 request affects only its caller. After some milliseconds without work it merges and compacts. After a second it frees
-the texts that no row uses any more (kpg.api.symbol_reclaimer), and between requests if these are many.
+the texts that no row uses any more, and between requests if these are many (kpg.server.symbol_upkeep).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from typing import Any, Final, TypeVar
 
 from kpg.api.background import IDLE_DELAY_SECONDS, SLICE_SECONDS
 from kpg.api.embedded_database import EmbeddedDatabase
-from kpg.api.symbol_reclaimer import SymbolReclaimer
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.columns.full_collections import collect_all_when_due
 from kpg.errors import Closed, KpgError, TimeNotReached
@@ -34,7 +33,7 @@ from kpg.server.awaited_interests import AwaitedInterests
 from kpg.server.change_payload import MAX_REQUESTS_PER_POLL, ChangePayload, take_payload
 from kpg.server.flow_control import SendBudget
 from kpg.server.server_log import LOGGER, MEMBERS
-from kpg.server.session_rows import SessionRows
+from kpg.server.symbol_upkeep import SymbolUpkeep
 from kpg.server.timed_reads import AwaitedHistory, EngineRequest, TimedReads
 from kpg.service import Interest, Service
 
@@ -47,20 +46,8 @@ FETCH: Final = "fetch"  # the label of reads that wait for changes of a cursor
 ROWS_PER_TAKE: Final = 1 << 12  # of changes that are taken without a request: a millisecond or two, if they have texts
 PAUSE_AFTER_FAILURE_SECONDS: Final = 0.05  # between requests, so that one that lasts does not fill the log
 SILENCE_SECONDS: Final = 1.0  # without a request, until kernels are loaded and symbols reclaimed
-FREE_SECONDS: Final = 0.004  # in which symbols are freed between two rounds of requests
-HOLD_BACK_SECONDS: Final = 0.02  # that new requests wait at a time, so that a server that is never idle can reclaim
-HOLD_BACK_INTERVAL_SECONDS: Final = 1.0  # between two such times
 LEAST_SPARE_BYTES: Final = 256 << 20  # of the memory limit, for the code of kernels to be loaded in advance
 IDLE_MERGE_ROWS: Final = 100_000  # merged in one idle moment; a request that arrives meanwhile waits for it
-
-
-class EngineRequests(WaitingRequests):
-    """The requests of an engine thread."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no request has begun and not ended."""
-        return not self._waiting
 
 
 class EngineThread:
@@ -73,7 +60,7 @@ class EngineThread:
         budget_of: Callable[[Any], SendBudget | None] = lambda owner: None,
     ) -> None:
         self._queue: SimpleQueue[EngineRequest | None] = SimpleQueue()
-        self._requests = EngineRequests(
+        self._requests = WaitingRequests(
             lambda: self._queue.put(EngineRequest(do_nothing, Future(), None)), lambda: not self._queue.empty()
         )
         self._service: Service | None = None
@@ -90,8 +77,6 @@ class EngineThread:
         self._started = False  # whether requests were started since the last slice
         self._computing = True  # whether to work on answers that are not complete
         self._kernels = load()  # yields after each
-        self._reclaimer: SymbolReclaimer | None = None  # None with several workers
-        self._held_back_until = self._next_hold_back = 0.0  # times of new requests
         opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(make, opened), name="kpg-engine", daemon=True)
         self._thread.start()
@@ -122,7 +107,7 @@ class EngineThread:
         future: Future[Result] = Future()
         deadline = time.monotonic() + timeout_seconds
         request = EngineRequest(work, future, session, label)
-        self.run(lambda service: self._timed_reads.add(moment, deadline, request))
+        self.run(lambda service: self._add_timed_read(service, moment, deadline, request))
         return future
 
     def cancel(self, session: Hashable, error: KpgError | None = None) -> None:
@@ -220,9 +205,7 @@ class EngineThread:
             opened.set_exception(error)
             return
         service.db.serve_requests(self._requests)
-        session_rows = SessionRows(service)  # the db refers to it weakly
-        if isinstance(service.db, EmbeddedDatabase):
-            self._reclaimer = SymbolReclaimer(service.db)
+        self._symbols = SymbolUpkeep(service.db, self._requests, lambda: not self._queue.empty())
         self._service = service
         sys.setswitchinterval(min(MAX_SWITCH_SECONDS, sys.getswitchinterval()))
         opened.set_result(None)
@@ -234,19 +217,18 @@ class EngineThread:
                 self._expire_snapshots(service)
                 self._work(service)
                 self._take_changes()
-                self._reclaim_if_overdue(service)
+                self._symbols.between_requests()
             except Exception:  # a defect: requests get errors, and all clients are still served
                 LOGGER.exception("the engine failed between requests")
                 time.sleep(PAUSE_AFTER_FAILURE_SECONDS)
         self._end_requests()
-        del session_rows
         service.close()
         service.db.close()
 
     def _process_requests(self, service: Service) -> bool:
         """Run some queued functions; return False after the last."""
         is_busy = self._is_busy(service) or self._timed_reads.has_runnable()
-        if is_busy and self._holds_back():
+        if is_busy and self._computing and self._symbols.holds_back():
             return True
         for count in range(MAX_REQUESTS_PER_POLL):
             try:
@@ -256,7 +238,7 @@ class EngineThread:
             if request is None:
                 return False
             self._start(request, service)
-            self._run_timed_reads(service)  # before a request that closes the next time
+            self._run_due_reads(service)  # before a request that closes the next time
         return True
 
     def _start(self, request: EngineRequest, service: Service) -> None:
@@ -295,13 +277,13 @@ class EngineThread:
         while self._computing and self._queue.empty() and service.db.idle(IDLE_MERGE_ROWS):
             if service.db.has_work:
                 raise Empty  # slices continue what takes long
-        self._free_symbols()
+        self._symbols.free()
         if self._sleep_seconds() > SILENCE_SECONDS:
             with suppress(Empty):
                 return self._queue.get(timeout=SILENCE_SECONDS)
             self._use_silence(service)
-        to_reclaim = None if self._reclaimer is None else self._reclaimer.seconds_to_check
-        return self._queue.get(timeout=min(self._sleep_seconds(), to_reclaim or MAX_SLEEP_SECONDS))
+        to_reclaim = self._symbols.seconds_to_check or MAX_SLEEP_SECONDS
+        return self._queue.get(timeout=min(self._sleep_seconds(), to_reclaim))
 
     def _use_silence(self, service: Service) -> None:
         """Use a second without requests for what later requests then need not wait for.
@@ -313,38 +295,7 @@ class EngineThread:
                 pass
         if self._queue.empty():
             collect_all_when_due()
-        if self._reclaimer is not None and self._reclaimer.is_due and self._queue.empty():
-            self._begin_reclaiming(service, self._reclaimer, in_silence=True)
-            self._free_symbols()
-
-    def _reclaim_if_overdue(self, service: Service) -> None:
-        """Reclaim symbols between requests if their table has grown very much: there may be no silence."""
-        if self._reclaimer is not None:
-            if self._reclaimer.is_overdue:
-                self._begin_reclaiming(service, self._reclaimer, in_silence=False)
-            end = time.monotonic() + FREE_SECONDS
-            while self._reclaimer.free_some() and time.monotonic() < end:
-                pass
-
-    def _begin_reclaiming(self, service: Service, reclaimer: SymbolReclaimer, in_silence: bool) -> None:
-        """Find the symbols that nothing uses, unless requests have begun, which may hold rows, or work is left."""
-        if self._requests.is_empty and not service.db.has_work:
-            reclaimer.begin(in_silence)
-            self._held_back_until = 0.0
-
-    def _holds_back(self) -> bool:
-        """Whether new requests wait for those that have begun, so that symbols can be reclaimed."""
-        if self._reclaimer is None or not self._reclaimer.is_overdue or not self._computing:
-            return False
-        now = time.monotonic()
-        if now >= self._next_hold_back:
-            self._held_back_until, self._next_hold_back = now + HOLD_BACK_SECONDS, now + HOLD_BACK_INTERVAL_SECONDS
-        return now < self._held_back_until
-
-    def _free_symbols(self) -> None:
-        """Free the symbols that were found to be unused until a request arrives."""
-        while self._reclaimer is not None and self._queue.empty() and self._reclaimer.free_some():
-            pass
+        self._symbols.in_silence()
 
     def _sleep_seconds(self) -> float:
         """Return the time until the next deadline of a timed read or the next delayed change is due."""
@@ -357,14 +308,25 @@ class EngineThread:
 
     def _run_timed_reads(self, service: Service) -> None:
         """Run the reads at times that are complete, and fail the reads that have passed their deadline."""
-        for request in self._timed_reads.take_runnable(service.time):
-            self._start(request, service)
+        self._run_due_reads(service)
         for read in self._timed_reads.take_late(time.monotonic()):
             what, detail = f"time {read.moment} did not come", f"The open time is {service.time}."
             fail(read.request.future, TimeNotReached(what, detail=detail, hint="Ask again later."))
         first = self._timed_reads.first_moment
         if self._history.is_due(first):
             self._start(EngineRequest(lambda service: self._history.keep(service, first), Future(), None), service)
+
+    def _add_timed_read(self, service: Service, moment: int, deadline: float, request: EngineRequest) -> None:
+        """Let a read wait for a time, and keep the history that it needs before the next request closes that time."""
+        self._timed_reads.add(moment, deadline, request)
+        first = self._timed_reads.first_moment
+        if self._history.is_due(first):
+            self._history.keep(service, first)
+
+    def _run_due_reads(self, service: Service) -> None:
+        """Run the reads at times that are complete."""
+        for request in self._timed_reads.take_runnable(service.time):
+            self._start(request, service)
 
     def _expire_snapshots(self, service: Service) -> None:
         """Let the db forget what transactions have not read for too long."""

@@ -114,7 +114,6 @@ class Interest:
         self.sharing = ""
         self.asked = -1  # the epoch of the last change of its arguments, if it shares a dataflow with other tenants
         self.has_own_errors = False  # whether it may have an error although its answer has none
-        self.has_left = False  # whether it has left its answer for good: it only has an error
         self.exceeded_limit = False  # whether its arguments made a dataflow that tenants share exceed a limit
         self.answer_error: Callable[[], Exception | None] = no_error  # set by the dataflow that serves it
         self.shown: Callable[[Exception], Exception] = unchanged  # an error as its tenant may see it
@@ -157,6 +156,11 @@ class Interest:
     def answer(self) -> Output | None:
         """The answer that it follows; None if there is none any more, or if only the interest knows its errors."""
         return None if self.has_own_errors else self._output
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it has left its answer for good: it only has an error."""
+        return self._refusal is not None and self._output is None
 
     @property
     def is_idle(self) -> bool:
@@ -275,7 +279,6 @@ class Interest:
     def leave_answer(self, error: KpgError) -> None:
         """Raise an error on each further read, and depend on no answer any more."""
         self.refuse(error)
-        self.has_left = True
         self.before_take, self._ready, self._wait_ready, self._output = do_nothing, always, None, None
 
     def _compact_unread(self) -> None:
@@ -380,6 +383,11 @@ class GranularInterest(Interest):
                 self.before_take()
             self._push_due(self._delayed.take())
         return super().take(wait)
+
+    def unread(self) -> Iterator[tuple[Schema, Updates]]:
+        yield from super().unread()
+        if len(self._schema):
+            yield from ((self._schema, updates) for updates in self._delayed.parts())
 
     def release_delayed(self) -> None:
         self._push_due(self._delayed.take_all())

@@ -5,9 +5,10 @@
     arguments.leave(token)              removes all that a tenant has
     arguments.flush()                   close the open time if it holds changes of arguments
 
-A change is pending until its time is closed, with the rows of whoever closes it. If a worker refuses rows then, all
-pending rows are dropped, and the arguments are again those of the last closed time: `lost` is called with the tenants
-whose changes are gone, who must ask again. What left tenants had is removed with the next change.
+A change is pending until the open time is closed, by this object or by a transaction. If a worker refuses rows then,
+all pending rows are dropped, and the arguments are again those of the last closed time. `lost` is called with the
+tenants whose changes are gone: they must ask again. The rows of tenants that have left are removed with the next
+change.
 Cost: a dictionary entry for each argument, and a list entry for each change until the next one at a later time.
 """
 

@@ -5,6 +5,9 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg import col
+from kpg.observe.drain import drain
+from kpg.observe.sinks import Sink, TakenChanges
+from kpg.service import Change, Service
 
 Names = st.lists(st.sampled_from(["ann", "bob", "cid", "dan", "eve"]), max_size=6)
 
@@ -54,3 +57,35 @@ def test_removed_text_takes_no_memory() -> None:
                 pass
             assert db.reclaim() == 1000
         assert len(db.symbols) == 0
+
+
+def test_texts_of_delayed_changes_are_in_use() -> None:
+    """Changes wait for the end of an interval, in a drain and in an interest, and no trace has their rows."""
+
+    class Kept(Sink):
+        def __init__(self) -> None:
+            self.rows: list[tuple[str]] = []
+
+        def take(self, changes: TakenChanges) -> None:
+            self.rows += [row for row, _, _ in changes]
+
+    with kpg.open() as db:
+        clock = [0.5]
+        service = Service(db, clock=lambda: clock[0])
+        service.create_relation("word", {"t": str})
+        words, kept = db.input("words", t=str, keep=False), Kept()
+        slow = service.interest("word", granularity=1.0)
+        with drain(words.output("all words", keep=False), kept, granularity=100):
+            words.insert([("drained",)])
+            service.transact([Change("word", ("followed",))])
+            clock[0] = 1.5
+            service.transact([Change("word", ("followed",), -1)])
+            db.advance()
+            while db.idle():
+                pass
+            db.reclaim()
+            words.insert([("new",), ("newer",)])  # would get the numbers of texts that were freed
+            db.advance_to(200)
+            clock[0] = 2.5
+            assert [row for row, _, _ in slow.take()] == [("followed",), ("followed",)]
+        assert sorted(kept.rows) == [("drained",), ("new",), ("newer",)]

@@ -1,8 +1,10 @@
 """Reads as of a time that is not complete: they end with their client and the server, and their rows are bounded."""
 
+import itertools
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -105,44 +107,38 @@ def test_rows_as_of_a_time_for_a_client_that_does_not_read_are_bounded(later):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_read_that_asked_in_time_gets_its_rows_while_others_write(workers):
+def test_reads_that_asked_in_time_get_their_rows_while_others_write(workers):
     """Later times are closed before the answer is read, or is complete; what the read needs is kept until then."""
     with (
         served(workers=workers) as server,
-        kpg.connect(server.url, token=USER) as reader,
+        kpg.connect(server.url, token=USER) as db,
+        kpg.connect(server.url, token=USER) as first,
+        kpg.connect(server.url, token=USER) as second,
         kpg.connect(server.url, token=USER) as writer,
+        ThreadPoolExecutor(4) as threads,
     ):
-        reader.create_relation("n", {"x": int})
-        reader.register("sums(t) :- t = sum x : {n(x)}.")
-        answer = reader.interest("sums")
-        answer.rows()
-        ends, failed = threading.Event(), []
+        db.create_relation("n", {"x": int})
+        db.register("sums(t) :- t = sum x : {n(x)}.")
+        db.interest("sums").rows()
+        numbers, written = itertools.count(), {}
 
-        def write():
-            try:
-                for number in range(100_000):
-                    if ends.is_set():
-                        return
-                    times[writer.insert("n", [(number,)])] = number
-            except kpg.KpgError as error:
-                failed.append(error)
+        def write(connection):
+            for _ in range(2 * LATER):
+                number = next(numbers)
+                written[connection.insert("n", [(number,)])] = number
 
-        times = {}
-        thread = threading.Thread(target=write)
-        thread.start()
-        try:
-            for _ in range(40):
-                moment = reader.ping() + LATER
-                rows, total = reader.query("n", as_of=moment), reader.query("sums", as_of=moment + LATER)
-                until(lambda moment=moment: max(times, default=0) >= moment + LATER)
-                assert len(rows) == sum(time <= moment for time in times)
-                assert total.column(0).to_pylist() == [
-                    sum(number for time, number in times.items() if time <= moment + LATER)
-                ]
-        finally:
-            ends.set()
-            thread.join(PATIENCE)
-        assert not failed
-        reader.query("n")
+        def as_of(time):
+            return [number for written_at, number in written.items() if written_at <= time]
+
+        for _ in range(20):
+            moment = db.ping() + LATER
+            rows = threads.submit(first.query, "n", as_of=moment)
+            total = threads.submit(second.query, "sums", as_of=moment + LATER)
+            until(lambda: waiting(db) == 2)
+            for writes in [threads.submit(write, connection) for connection in (db, writer)]:
+                writes.result(PATIENCE)
+            assert sorted(rows.result(PATIENCE).column(0).to_pylist()) == sorted(as_of(moment))
+            assert total.result(PATIENCE).column(0).to_pylist() == [sum(as_of(moment + LATER))]
+        db.query("n")
         service_readers = server.hub.engine.run(lambda service: list(service.db.readers)).result(PATIENCE)
         assert service_readers == []  # nothing keeps history any more

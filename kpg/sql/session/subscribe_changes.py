@@ -92,6 +92,11 @@ class SqlSubscription(Releasable):
         self._epochs = epochs
         self._unread: list[Updates] = []  # of epochs that are not complete
         self._next = epochs.first  # the first epoch whose changes were not returned
+        output.db.holders.add(self)
+
+    def unread(self) -> Iterator[tuple[Schema, Updates]]:
+        """Yield the changes that were not returned yet, so that the db keeps the symbols in them."""
+        yield from ((self.schema, updates) for updates in self._unread)
 
     def __iter__(self) -> Iterator[SubscribedChange]:
         return iter(self.take())
