@@ -312,13 +312,16 @@ class EngineThread:
         for read in self._timed_reads.take_late(time.monotonic()):
             what, detail = f"time {read.moment} did not come", f"The open time is {service.time}."
             fail(read.request.future, TimeNotReached(what, detail=detail, hint="Ask again later."))
-        first = self._timed_reads.first_moment
-        if self._history.is_due(first):
-            self._start(EngineRequest(lambda service: self._history.keep(service, first), Future(), None), service)
+        if self._history.is_due(self._timed_reads.first_moment):
+            self._start(EngineRequest(self._keep_history, Future(), None), service)
 
     def _add_timed_read(self, service: Service, moment: int, deadline: float, request: EngineRequest) -> None:
         """Let a read wait for a time, and keep the history that it needs before the next request closes that time."""
         self._timed_reads.add(moment, deadline, request)
+        self._keep_history(service)
+
+    def _keep_history(self, service: Service) -> None:
+        """Keep the history that timed reads need, and no more."""
         first = self._timed_reads.first_moment
         if self._history.is_due(first):
             self._history.keep(service, first)

@@ -142,3 +142,34 @@ def test_reads_that_asked_in_time_get_their_rows_while_others_write(workers):
         db.query("n")
         service_readers = server.hub.engine.run(lambda service: list(service.db.readers)).result(PATIENCE)
         assert service_readers == []  # nothing keeps history any more
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_read_gets_its_rows_when_writes_follow_on_the_same_connection(workers):
+    """All messages may arrive before the first is processed; what the reads need is kept from their requests on."""
+    with served(workers=workers) as server, connect(server.url, close_timeout=0.1) as socket:
+        numbers, replies = itertools.count(1), {}
+
+        def send(kind, **fields):
+            number = next(numbers)
+            socket.send(json.dumps({"type": kind, "id": number, **fields}))
+            return number
+
+        def reply_to(number):
+            while number not in replies:
+                message = json.loads(socket.recv(timeout=PATIENCE))
+                replies[message["id"]] = message
+            return replies[number]
+
+        def insert():
+            return send("transact", changes=[{"relation": "n", "rows": [[next(numbers)]]}])
+
+        send("hello", version=1, token=USER)
+        send("create_relation", name="n", columns=[{"name": "x", "type": "int64"}])
+        for turn in range(10):
+            moment = reply_to(insert())["time"] + 1
+            reads = [send("query", text="n", as_of=moment + later) for later in (0, LATER)]
+            writes = [insert() for _ in range(2 * LATER)]
+            before = turn * (2 * LATER + 1) + 1
+            assert [len(reply_to(read)["rows"]) for read in reads] == [before + 1, before + 1 + LATER]
+            reply_to(writes[-1])
