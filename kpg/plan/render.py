@@ -239,6 +239,10 @@ class Renderer(Streams):
         else:
             self._arrangements[node, keys] = self._arrange_node(node, keys)
         self.error_owner = outer
+        self._note_relation(node, before)
+
+    def _note_relation(self, node: nodes.PlanNode, before: int) -> None:
+        """Note for the operators after the first `before` that they compute the relation that a node belongs to."""
         relation = self.relations.get(node)
         if relation is not None:
             for operator in self.dataflow.operators[before:]:
@@ -327,7 +331,10 @@ class Renderer(Streams):
         by_product = self._arrangements.get((node, keys))  # a reduction registers the arrangement of its output
         if by_product is not None:
             return by_product
-        return self.arrange_in_place(rendered, keys, f"arrange {', '.join(keys)}")
+        before = len(self.dataflow.operators)
+        arranged = self.arrange_in_place(rendered, keys, f"arrange {', '.join(keys)}")
+        self._note_relation(node, before)
+        return arranged
 
     def _arrange_node(self, node: nodes.PlanNode, keys: tuple[str, ...]) -> RenderedArrangement:
         if isinstance(node, nodes.ArrangeNode):

@@ -12,6 +12,7 @@ import pytest
 import kpg
 from kpg.api import free_memory
 from kpg.api.memory import resident_bytes
+from kpg.api.relation_growth import relation_sizes
 from kpg.columns.memory_budget import LARGE_BYTES, budget, reserve
 from kpg.columns.output_buffer import allocate_block
 from kpg.query.datalog import parse
@@ -102,6 +103,15 @@ def test_a_program_over_its_limit_fails_and_the_db_continues():
         installed.inputs["a"].insert([(1,)])
         db.advance()
         assert rows.rows() == [(1,)]
+
+
+def test_rows_that_only_the_answer_of_a_relation_keeps_count_for_it():
+    with kpg.open() as db:
+        installed = InstalledProgram(db, compile(parse(INPUTS + EXPLOSIONS["a product"])))
+        installed.inputs["a"].insert([(x,) for x in range(20)])
+        db.advance()
+        assert len(installed.rows("grows")) == 400
+        assert relation_sizes(db.worker.dataflows.values())["grows"].rows == 400
 
 
 def test_control_groups_limit_the_free_memory(tmp_path):
