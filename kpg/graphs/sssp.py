@@ -3,9 +3,10 @@
     sssp(E, R)  =  { (v, d) : d = least sum of the weights of a path in E from a node of R to v }
 
 Weights are integers. No cycle may have a negative sum: the loop would have no fixed point (`TooManyRounds`).
-Unreachable nodes are absent. Cost: an index of the edges by src, shared if it exists. An edge passes the loop each time
-a shorter path to its src is found, and the number of rounds is at most the number of edges of a shortest path. A change
-costs the edges of the nodes that change their shortest path.
+Unreachable nodes are absent. Cost: on one worker, one operator visits each edge about once. On several workers it is a
+loop: it needs an index of the edges by src, shared if it exists; an edge passes it each time a shorter path to its src
+is found, and the number of rounds is at most the number of edges of a shortest path. A change costs the edges of the
+nodes that change their shortest path.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
     wcc(E)  =  { (v, c) : v an end of an edge, c = least node with a path to v in E and its reverse }
 
-Nodes are integers. Cost: indexes of the edges by src and by dst, shared if they exist; each edge passes the loop about
-once in each direction. A change costs the edges of the nodes that change their path to the least node of the component;
-on a graph without bridges these are few. On several workers, each merges the components of its own edges first, and the
-loop has at most one edge for each node and worker; the first change then costs as much as the load again.
+Nodes are integers. Cost: on one worker, one operator visits each edge once or twice. On several workers it is a loop:
+it needs indexes of the edges by src and by dst, shared if they exist, and each edge passes it about once in each
+direction. A change costs the edges of the nodes that change their path to the least node of the component; on a graph
+without bridges these are few. Each of several workers merges the components of its own edges first, and the loop has at
+most one edge for each node and worker; the first change then costs as much as the load again.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ A label column gives relations three columns. A rule with two recursive atoms (`
 two rows of the recursion. With negation (`!skip(y)`, a tenth of the nodes) the recursion may lose rows when its inputs
 grow. The recursion operator takes all of them; each row says so (`evaluation`).
 
-Measured as in Q1, against DuckDB's recursive SQL, with the same bars; tc also on G(1,000, p = 0.01).
+Measured as in Q1, against DuckDB's recursive SQL, but with DuckDB's own time as the bar of both first answers, and
+20 ms for an edge; tc also on G(1,000, p = 0.01).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def run(run: Run) -> None:
     for case in variants(run):
         duckdb = ask_duckdb(run, case)
         measure_insert_only(run, case, duckdb, "at most DuckDB's recursive SQL", 1.0)
-        measure_updatable(run, case, duckdb, "at most 2 times DuckDB's recursive SQL", 2.0)
+        measure_updatable(run, case, duckdb, "at most DuckDB's recursive SQL", 1.0, edge_ms=20)
 
 
 EXPERIMENT = engine_experiment(
