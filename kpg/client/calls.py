@@ -71,6 +71,11 @@ def create_attribute(name: str, value: Any, *, semantics: parts.Semantics = "dis
     return Call(lambda id: requests.CreateAttributeRequest(id, name, type_name(value), semantics), time_of)
 
 
+def drop_relation(name: str) -> Call[int | None]:
+    """Drop a relation or attribute with its rows, unless a rule, an interest or a view reads it."""
+    return Call(lambda id: requests.DropRelationRequest(id, name), time_of)
+
+
 def transact(changes: Iterable[Change], *, origin: tuple[str, int] | None = None, at: int | None = None) -> Call[int]:
     """Apply changes at one time, all or none: (relation, row) or (relation, row, diff). Return that time.
 

@@ -21,6 +21,7 @@ class ConnectionMethods:
     ping = asks(calls.ping)
     create_relation = asks(calls.create_relation)
     create_attribute = asks(calls.create_attribute)
+    drop_relation = asks(calls.drop_relation)
     transact = asks(calls.transact)
     insert = asks(calls.insert)
     remove = asks(calls.remove)

@@ -292,6 +292,11 @@ export class Connection {
     await this._ask({ type: "create_relation", name, columns: specs, ...options }, false);
   }
 
+  /** Drop a relation with its rows. @param {string} name */
+  async dropRelation(name) {
+    await this._ask({ type: "drop_relation", name }, false);
+  }
+
   /** Apply changes at one time, all or none; return the time. With an origin, at most once.
    *  @param {Block[]} changes @param {{ origin?: Origin, at?: number }} [options] @returns {Promise<number>} */
   async transact(changes, options = {}) {

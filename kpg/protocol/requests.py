@@ -70,6 +70,13 @@ class CreateAttributeRequest(Request):
     semantics: Semantics = "distinct"
 
 
+@message("drop_relation", REQUESTS)
+class DropRelationRequest(Request):
+    """Drop a relation or attribute with its rows; refused while a rule, an interest or a view reads it."""
+
+    name: Name
+
+
 @message("transact", REQUESTS)
 class TransactRequest(Request):
     """Apply changes at one time, all or none. `done` gives the time, which is complete by then.

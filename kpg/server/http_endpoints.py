@@ -64,8 +64,9 @@ POSTED: Final[dict[str, type[requests.Request]]] = {
     f"/{kind.kind}": kind
     for kind in (
         requests.TransactRequest, requests.QueryRequest, requests.SqlRequest, requests.CreateRelationRequest,
-        requests.CreateAttributeRequest, requests.RegisterRequest, requests.UnregisterRequest, requests.ExplainRequest,
-        requests.CatalogRequest, requests.PingRequest, requests.InspectRequest,
+        requests.CreateAttributeRequest, requests.DropRelationRequest, requests.RegisterRequest,
+        requests.UnregisterRequest, requests.ExplainRequest, requests.CatalogRequest, requests.PingRequest,
+        requests.InspectRequest,
     )
 }  # fmt: skip
 READ: Final = ("/metrics", "/query", "/changes")  # with GET and a token

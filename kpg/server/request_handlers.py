@@ -108,6 +108,13 @@ def create_attribute(context: RequestContext, request: requests.CreateAttributeR
     return replies.DoneReply(request.id, last_time(context.service))
 
 
+@handles(requests.DropRelationRequest)
+def drop_relation(context: RequestContext, request: requests.DropRelationRequest) -> replies.DoneReply:
+    """Drop a relation with its rows."""
+    context.service.drop_relation(request.name)
+    return replies.DoneReply(request.id, last_time(context.service))
+
+
 @handles(requests.TransactRequest)
 def transact(context: RequestContext, request: requests.TransactRequest) -> replies.DoneReply:
     """Apply changes at one time."""

@@ -85,6 +85,11 @@ class Catalog:
             raise UndefinedName(f"no relation is called {name!r}", hint=did_you_mean(name, self.relations))
         return self.relations[name]
 
+    def drop(self, name: str) -> None:
+        """Drop a relation and its rows; raise while a query reads it."""
+        self.find(name).drop()
+        del self.relations[name]
+
     def in_program(self) -> dict[str, Relation]:
         """Return all relations as programs name them."""
         return {name: relation.declaration.in_program() for name, relation in self.relations.items()}
@@ -281,3 +286,11 @@ class BaseRelation:
         self.input.close()
         if self._write_times is not None:
             self._write_times.close()
+
+    def drop(self) -> None:
+        """Drop the input and its rows; raise while a query reads them."""
+        if self.input.is_log:
+            raise InUse(f"{self.name} is written by the db itself")
+        self.input.drop()
+        if self._write_times is not None:
+            self._write_times.drop()

@@ -218,6 +218,10 @@ class DeclarationStore:
         """Store a relation declaration."""
         self._db.declare(RELATION_PREFIX + declaration.name, declaration.to_json())
 
+    def remove_relation(self, name: str) -> None:
+        """Remove a relation declaration from the storage."""
+        self._db.undeclare(RELATION_PREFIX + name)
+
     def add_text(self, text: RegisteredText) -> None:
         """Store a rule text."""
         value = {"language": text.language, "source": text.source, "name": text.name}

@@ -78,17 +78,22 @@ class RuleStore:
         """
         removed = self.find(name)
         own = {relation.name for relation in removed.text.relations}
-        readers = [text for text in self.texts.values() if text is not removed and text.reads & own]
-        if readers:
-            names = [reader for text in readers for reader in text.text.names]
-            seen = list(filter(may_name, names))
-            more = ["rules of other tenants"] if len(seen) < len(names) else []
-            detail = f"Read by: {', '.join(seen + more)}."
-            raise InUse(f"cannot unregister {name!r}", detail=detail, hint="Unregister those first.")
+        self.require_unread(own, f"cannot unregister {name!r}", may_name, removed)
         del self.texts[removed.number]
         for relation in own:
             del self.by_name[relation]
         return removed
+
+    def require_unread(
+        self, names: set[str], what: str, may_name: Callable[[str], bool], besides: RegisteredText | None = None
+    ) -> None:
+        """Raise while rules read one of some names; the error names those that the caller may see."""
+        readers = [text for text in self.texts.values() if text is not besides and text.reads & names]
+        if readers:
+            readings = [reader for text in readers for reader in text.text.names]
+            seen = list(filter(may_name, readings))
+            more = ["rules of other tenants"] if len(seen) < len(readings) else []
+            raise InUse(what, detail=f"Read by: {', '.join(seen + more)}.", hint="Unregister those first.")
 
     def find(self, name: str) -> RegisteredText:
         """Return the text that defines a rule; raise if there is none."""

@@ -77,6 +77,20 @@ class ScheduledChanges:
         for change in changes:
             heapq.heappush(self._waiting, change)
 
+    def forget(self, relation: str) -> None:
+        """Drop the waiting changes of a relation, in a transaction of their own."""
+        dropped = [change for change in self._waiting if change.relation == relation]
+        if not dropped:
+            return
+        source, waiting = self._declare(), self._waiting
+        self._waiting = [change for change in waiting if change.relation != relation]
+        heapq.heapify(self._waiting)
+        try:
+            self.db.transact(lambda db: source.remove(dropped))
+        except BaseException:
+            self._waiting = waiting
+            raise
+
     @property
     def next_time(self) -> int | None:
         """The earliest time of a waiting change."""

@@ -155,6 +155,22 @@ class Service:
         self.grants.own([name])
         self._system.update()
 
+    def drop_relation(self, name: str) -> None:
+        """Drop a relation or attribute with its rows; raise while a rule, an interest or a view of SQL reads it."""
+        self.grants.require_owner(name)
+        self.catalog.find(name)
+        self.rules.require_unread({name}, f"cannot drop {name!r}", partial(self.grants.may, "read"))
+        if name in self._followed_names():
+            detail = f"There is an interest in {name}."
+            raise InUse(f"cannot drop {name!r}", detail=detail, hint="Uninterest it first.")
+        self.sql.require_unread(name)
+        self.catalog.drop(name)
+        self._store.remove_relation(name)
+        self._scheduled.forget(name)
+        self.grants.forget([name])
+        self.sql.replan()
+        self._system.update()
+
     def observe(self, attributes: Iterable[str] | None = None, *, every: float = 0.0) -> tuple[str, ...]:
         """Make attributes of the db's event log relations of the service, all by default; return the new ones.
 

@@ -85,6 +85,9 @@ class SqlRelation(BaseRelation):
     def close(self) -> None:
         raise InUse(f"{self.name} belongs to SQL", hint="Only SQL changes it.")
 
+    def drop(self) -> None:
+        raise InUse(f"{self.name} belongs to SQL", hint="Use DROP TABLE or DROP MATERIALIZED VIEW.")
+
 
 @dataclass(frozen=True, slots=True)
 class FollowedCursor:
@@ -142,10 +145,20 @@ class SqlRelations:
         """Raise if SQL may not drop a name: it belongs to the service, or a rule or an interest reads it."""
         foreign = next((name for name in names if self._is_foreign(name)), None)
         if foreign is not None:
-            error = InUse(f"{foreign} is not a table of SQL", hint="Drop it as its creator does.")
+            error = InUse(f"{foreign} is not a table of SQL", hint="Drop it with drop_relation.")
             error.sqlstate = "42501"
             raise error
         self._before_drop(names)
+
+    def require_unread(self, name: str) -> None:
+        """Raise if a view of SQL reads a relation of the service, which is about to be dropped."""
+        views = catalog_of(self.db).readers_of(name)
+        if views:
+            raise InUse(f"cannot drop {name!r}", detail=f"Read by: {', '.join(views)}.", hint="Drop those first.")
+
+    def replan(self) -> None:
+        """Let statements that were planned before relations were dropped be planned again."""
+        catalog_of(self.db).version += 1
 
     def _is_foreign(self, name: str) -> bool:
         """Return whether a relation belongs to the service, so that SQL only reads it."""

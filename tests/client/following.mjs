@@ -59,6 +59,8 @@ export async function follow(kpg, url, token, batches) {
 /** Return values that went to the server and came back. */
 export async function roundTrip(kpg, url, token) {
   const db = await kpg.connect(url, { token });
+  await db.createRelation("brief", { x: "int64" });
+  await db.dropRelation("brief");
   await db.createRelation("odd", { large: "int64", number: "float64", bytes: "binary", day: "date" });
   await db.insert("odd", [[2n ** 60n, NaN, new Uint8Array([0, 255]), { date: "2024-05-01" }]]);
   const [[large, number, bytes, day]] = (await db.query("odd")).rows;

@@ -128,7 +128,7 @@ def test_a_session_and_a_conversation_understand_each_other():
         calls.insert("e", [(2**60, "ü")]), calls.register("p(x) :- e(x, _)."), calls.register({"rules": []}),
         calls.unregister("p"), calls.interest("p", arguments={"x": 1}, granularity=0.5), calls.query("p", as_of=3),
         calls.explain("p"), calls.catalog(), calls.advance(4), calls.close_input("e"), calls.shutdown(),
-        calls.sink("p", "p.log", type="latency"),
+        calls.sink("p", "p.log", type="latency"), calls.drop_relation("e"),
     ]  # fmt: skip
     for call in asks:
         number, text = conversation.ask(call)

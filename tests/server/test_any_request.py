@@ -47,6 +47,7 @@ REQUESTS = st.one_of(
     st.builds(requests.PingRequest, NUMBER),
     st.builds(requests.CreateRelationRequest, NUMBER, GOOD, COLUMNS, SEMANTICS, KEYS, st.none() | st.just("y")),
     st.builds(requests.CreateAttributeRequest, NUMBER, GOOD, TYPES, SEMANTICS),
+    st.builds(requests.DropRelationRequest, NUMBER, GOOD),
     st.builds(
         requests.TransactRequest, NUMBER, BLOCKS, st.none() | st.builds(parts.OriginSpec, GOOD, st.integers(0, 3))
     ),

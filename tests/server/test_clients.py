@@ -143,6 +143,19 @@ def test_a_closed_input_takes_no_more_changes(db, admin, names):
     assert db.query(edge).num_rows == 1
 
 
+def test_a_relation_is_dropped_with_its_rows(db, names):
+    name, _ = names
+    db.create_relation(name, {"x": int})
+    db.insert(name, [(1,)])
+    with db.interest(name), pytest.raises(kpg.InUse):
+        db.drop_relation(name)
+    db.drop_relation(name)
+    with pytest.raises(kpg.UndefinedName):
+        db.drop_relation(name)
+    db.create_relation(name, {"x": str})
+    assert db.query(name).num_rows == 0
+
+
 def test_a_client_that_goes_takes_its_interests_with_it(server, db, names):
     """A14.2, A12.4: the interests of a connection are dropped when it ends."""
     edge, path = names
