@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
+from multiprocessing.sharedctypes import Synchronized
 from types import TracebackType
 
 import kpg
@@ -137,7 +138,9 @@ class OffenderProcess:
     def __init__(self, url: str, *, tenants: int, scale: float, raised: bool) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=offend, args=(url, other, tenants, scale, raised), daemon=True)
+        self._ended = context.Value("q", 0)
+        given = (url, other, self._ended, tenants, scale, raised)
+        self._process = context.Process(target=offend, args=given, daemon=True)
         self._process.start()
         other.close()
 
@@ -145,6 +148,11 @@ class OffenderProcess:
         """Attack in turn, again and again."""
         self._pipe.send(names)
         self._pipe.recv()  # the first attempt begins
+
+    @property
+    def ended(self) -> int:
+        """The number of attempts that have ended, of all attacks."""
+        return int(self._ended.value)
 
     def end(self) -> list[Attempt]:
         """Stop after the present attempt; return all of them."""
@@ -161,7 +169,7 @@ class OffenderProcess:
         self._process.join()
 
 
-def offend(url: str, pipe: Pipe, tenants: int, scale: float, raised: bool) -> None:
+def offend(url: str, pipe: Pipe, ended: Synchronized[int], tenants: int, scale: float, raised: bool) -> None:
     """Attack with the names that the pipe sends, until it sends none."""
     with kpg.connect(url) as db:
         idle = [kpg.connect(url) for _ in range(tenants)]
@@ -176,6 +184,7 @@ def offend(url: str, pipe: Pipe, tenants: int, scale: float, raised: bool) -> No
                     for name in names:
                         if not attempts or not pipe.poll():
                             attempts.append(attempt(db, name, scale, RAISED.get(name) if raised else None))
+                            ended.value += 1
                 pipe.recv()
                 pipe.send(attempts)
         except (EOFError, OSError):
