@@ -15,7 +15,7 @@ import numpy as np
 from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, wrap
 from kpg.columns.lane_values import NULL
 from kpg.columns.scalar_values import encode_value
-from kpg.columns.schema import Schema, Type
+from kpg.columns.schema import INT64, Schema, Type
 from kpg.columns.symbols import SymbolHold, Symbols
 from kpg.errors import KpgError
 from kpg.plan.renamed_nodes import unnamed
@@ -42,12 +42,33 @@ class ConstantLanes:
             lane = encode_value(type_.optional(False), expression.value, self.symbols)
         except (KpgError, TypeError, ValueError):
             return None
+        if type_.nullable and lane == NULL:
+            return None  # the number that stands for null, which a column that may be null cannot hold
         self._symbol_ids += [lane] if type_.is_symbolic else []
         return lane
+
+    def selected_lane(self, expression: Expression, type_: Type) -> int | None:
+        """Return the lane value of a constant that a selection has for a column: of null, or as `lane` does."""
+        inner = unnamed(expression)
+        if isinstance(inner, FunctionCall) and inner.op == "cast" and type_ == inner.options[0]:
+            inner = unnamed(inner.arguments[0])
+            if isinstance(inner, Literal) and inner.value is None and type_.lanes == 1:
+                return NULL
+        return self.lane(expression, type_)
 
     def hold(self) -> SymbolHold:
         """Return a hold on the symbols of all constants so far."""
         return self.symbols.hold(np.array(self._symbol_ids, np.int64))
+
+
+def widened_column(expression: Expression, schema: Schema, type_: Type) -> str | None:
+    """Return the column that an expression is if it only makes integers without null ones that may be null."""
+    if not isinstance(expression, FunctionCall) or expression.op != "cast" or type_ != INT64.optional():
+        return None
+    column = unnamed(expression.arguments[0])
+    if not isinstance(column, ColumnReference) or schema.type_of(column.name) != INT64:
+        return None
+    return column.name if expression.options[0] == type_ else None
 
 
 class LaneTest(NamedTuple):

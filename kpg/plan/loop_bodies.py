@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kpg.columns.expression import ColumnReference
 from kpg.plan import nodes
-from kpg.plan.lane_tests import ConstantLanes, LaneTest, lane_tests
+from kpg.plan.lane_tests import ConstantLanes, LaneTest, lane_tests, widened_column
 from kpg.plan.renamed_nodes import unnamed
 from kpg.plan.rule_products import NotRulesError
 from kpg.seminaive.counted_bodies import (
@@ -86,11 +86,14 @@ class BodyWriter:
     def _columns(self, node: nodes.SelectNode) -> tuple[Lane, ...]:
         columns: list[Lane] = []
         for name, expression in zip(node.schema.names, node.expressions, strict=True):
-            expression = unnamed(expression)
+            expression, type_ = unnamed(expression), node.schema.type_of(name)
+            column = widened_column(expression, node.input.schema, type_)
             if isinstance(expression, ColumnReference):
-                columns += map(Lane, node.input.schema.lanes_of((expression.name,)))
+                column = expression.name
+            if column is not None:
+                columns += map(Lane, node.input.schema.lanes_of((column,)))
                 continue
-            constant = self.constants.lane(expression, node.schema.type_of(name))
+            constant = self.constants.selected_lane(expression, type_)
             if constant is None:
                 raise NotRulesError(f"it computes values ({name})")
             columns.append(Lane(None, constant))

@@ -19,7 +19,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kpg.columns.schema import Schema
+from kpg.columns.bind import bind
+from kpg.columns.expression import ColumnReference
+from kpg.columns.schema import INT64, Schema
 from kpg.dataflow.channel import LocalPact, Pact
 from kpg.operators import linear
 from kpg.operators.complete_times import CompleteInput
@@ -86,6 +88,7 @@ class RuleLoop:
     ports: tuple[LoopPort, ...]
     body: CountedBody
     given: dict[nodes.PlanNode, tuple[str, ...]]  # the collections from outside, and the columns that the body reads
+    widened: dict[nodes.PlanNode, set[str]]  # of these columns, those that must not hold the number of null
     results: tuple[int, ...]  # the relation of each result of the body
     left: dict[nodes.LeaveNode, LeftSet]
     schemas: tuple[Schema, ...]  # of the sets
@@ -111,7 +114,8 @@ def recognise(loop: nodes.Loop, leaves: list[nodes.LeaveNode], symbols: Symbols)
     constants = ConstantLanes(symbols)
     views = {leave: set_of(leave.input, loop) for leave in leaves}
     results = list(dict.fromkeys(result for result, _ in views.values()))
-    sets = RuleReader(loop, constants).read(results)
+    reader = RuleReader(loop, constants)
+    sets = reader.read(results)
     writer = BodyWriter(loop, constants)
     body = writer.body(results)
     needed = needed_lanes(body)
@@ -124,7 +128,7 @@ def recognise(loop: nodes.Loop, leaves: list[nodes.LeaveNode], symbols: Symbols)
         leave: LeftSet(builder.numbers[result], result.schema, columns) for leave, (result, columns) in views.items()
     }
     numbers, schemas = tuple(builder.numbers[node] for node in results), tuple(node.schema for node in sets)
-    return RuleLoop(system, tuple(builder.ports), body, given, numbers, left, schemas)
+    return RuleLoop(system, tuple(builder.ports), body, given, reader.widened, numbers, left, schemas)
 
 
 def set_of(node: nodes.PlanNode, loop: nodes.Loop) -> tuple[nodes.ReduceNode, dict[str, str]]:
@@ -382,7 +386,7 @@ def render_with(renderer: Renderer, rules: RuleLoop, division: Division | None) 
     ports = ports_of(rules, division)
     system = rules.system if division is None else division.system
     columns: tuple[int | None, ...] = (None,) * len(system.arities) if division is None else division.columns
-    parts = [port_rows(renderer, port) for _, port in ports]
+    parts = [port_rows(renderer, port, rules.widened.get(port.node, set())) for _, port in ports]
     inputs = [
         CompleteInput(part.stream, pact_of(renderer, part, columns[relation], division), Batcher(part.schema.width, 1))
         for (relation, _), part in zip(ports, parts, strict=True)
@@ -406,9 +410,16 @@ def render_with(renderer: Renderer, rules: RuleLoop, division: Division | None) 
     return RenderedRules(rules, rendered)
 
 
-def port_rows(renderer: Renderer, port: LoopPort) -> Rendered:
-    """Return the columns of a collection that a port reads."""
-    return renderer.reorder(renderer.collection(port.node), port.schema)
+def port_rows(renderer: Renderer, port: LoopPort, widened: set[str]) -> Rendered:
+    """Return the columns of a collection that a port reads. A row fails if a widened column holds null's number."""
+    schema, symbols = port.schema, renderer.context.symbols
+    rows = renderer.reorder(renderer.collection(port.node), schema)
+    if widened.isdisjoint(port.columns):
+        return rows
+    columns = [ColumnReference(name) for name in port.columns]
+    checked = [column.cast(INT64.optional()) if column.name in widened else column for column in columns]
+    stage = linear.ComputeStage(tuple(bind(column, schema, symbols) for column in checked))
+    return renderer.add_stages(rows, [stage], "select", schema)
 
 
 def pact_of(renderer: Renderer, part: Rendered, column: int | None, division: Division | None) -> Pact:

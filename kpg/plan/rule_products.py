@@ -19,8 +19,10 @@ from itertools import count
 from typing import TypeGuard
 
 from kpg.columns.expression import ColumnReference
+from kpg.columns.lane_values import NULL
+from kpg.columns.schema import INT64
 from kpg.plan import nodes
-from kpg.plan.lane_tests import ConstantLanes, LaneTest, lane_tests
+from kpg.plan.lane_tests import ConstantLanes, LaneTest, lane_tests, widened_column
 from kpg.plan.node_traversal import dependencies_of_node
 from kpg.plan.renamed_nodes import renamed, unnamed
 from kpg.seminaive.recursion_rules import Term
@@ -69,6 +71,7 @@ class RuleReader:
         self.constants = constants
         self.sets: dict[nodes.ReduceNode, list[Product]] = {}
         self._kept: dict[nodes.PlanNode, list[nodes.PlanNode]] = {}  # sources of variables that a set keeps
+        self.widened: dict[nodes.PlanNode, set[str]] = {}  # columns from outside that must not hold null's number
         self._open: set[nodes.PlanNode] = set()  # variables that are being expanded
         self._numbers = count()
         for variable in loop.definitions:
@@ -234,14 +237,29 @@ class RuleReader:
     def _selected(self, product: Product, node: nodes.SelectNode) -> Product:
         columns: dict[str, Term | None] = {}
         for name, expression in zip(node.schema.names, node.expressions, strict=True):
-            expression = unnamed(expression)
+            expression, type_ = unnamed(expression), node.schema.type_of(name)
+            widened = widened_column(expression, node.input.schema, type_)
             if isinstance(expression, ColumnReference):
                 columns[name] = product.columns[expression.name]
+            elif widened is not None:
+                columns[name] = self._widened(product, widened)
             else:
-                columns[name] = self.constants.lane(expression, node.schema.type_of(name))
+                columns[name] = self.constants.selected_lane(expression, type_)
                 if columns[name] is None:
                     raise NotRulesError(f"it computes values ({name})")
         return replace(product, columns=columns)
+
+    def _widened(self, product: Product, column: str) -> Term:
+        """Return the term of a column of integers without null, which is never the number that stands for null."""
+        term = known(product, column)
+        if isinstance(term, int) and term != NULL:
+            return term
+        for atom in product.atoms:
+            for name, other in atom.terms.items():
+                if other == term and self.loop not in atom.node.loops and atom.node.schema.type_of(name) == INT64:
+                    self.widened.setdefault(atom.node, set()).add(name)
+                    return term
+        raise NotRulesError(f"it copies {column}, which is never null, to a column that may be null")
 
 
 @dataclass(frozen=True, slots=True)

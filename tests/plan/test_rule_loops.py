@@ -104,6 +104,18 @@ def with_constants(e, f, s, plain):
     return f.iterate(step).select("x", y="l")
 
 
+def with_nulls(e, f, s, plain):
+    """A column that may be null has values of columns without null, constants and null."""
+
+    def step(p):
+        further = p.join(e, on={"y": "x"}).select(x="x", y=col("y_right").cast("int64?"))
+        null = p.filter(col("y") == 2).select("x", y=lit(None).cast("int64?"))
+        known = p.filter(col("y").is_null()).select("x", y=lit(4).cast("int64?"))
+        return plain(further).concat(null, known, p).distinct()
+
+    return e.select("x", y=col("y").cast("int64?")).iterate(step)
+
+
 def one_column(e, f, s, plain):
     """Reached by one of two ways, of which one needs both ends to be reached."""
 
@@ -128,6 +140,7 @@ BODIES = [
     turned,
     distinct_within,
     with_constants,
+    with_nulls,
     one_column,
 ]
 value = st.integers(0, 4)

@@ -49,6 +49,7 @@ RULES = {  # the relation that is asked for, and its rules
         g(x, y, u, v) :- e(x, y), e(u, v).
         t(x, y, min(l)) :- f(x, y, l). t(u, v, min(l + 1)) :- t(x, y, l), g(x, y, u, v).""",
     ),
+    "constants": ("p", "p(x, y) :- e(x, y). p(x, 1) :- p(x, y), s(y)."),
     "computed values": ("r", "r(x) :- s(x). r(x + 1) :- r(x), x < 5."),
     "equivalence relation": (
         "u",
@@ -67,6 +68,7 @@ QUERIES = {
     "comparisons": "p(x, y) AS (SELECT * FROM e UNION SELECT p.x, e.y FROM p JOIN e ON p.y = e.x WHERE e.x <> 3)",
     "negation": """p(x, y) AS (SELECT * FROM e UNION SELECT p.x, e.y FROM p JOIN e ON p.y = e.x
         WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.x = e.x))""",
+    "constants": "p(x, y) AS (SELECT * FROM e UNION SELECT p.x, 1 FROM p JOIN s ON p.y = s.x)",
     "computed values": "p(x) AS (SELECT x FROM s UNION SELECT x + 1 FROM p WHERE x < 5)",
     "UNION ALL": "p(x, y) AS (SELECT * FROM e UNION ALL SELECT p.x, e.y FROM p JOIN e ON p.y = e.x AND e.y > p.y)",
 }  # fmt: skip
@@ -99,6 +101,7 @@ def loops(db, e, f, s):
         ),
         "comparisons": e.iterate(lambda p: onward(p, e).filter(col("x") < col("y")).concat(p).distinct()),
         "negation": e.iterate(lambda p: onward(p.antijoin(s, on={"y": "x"}), e).concat(p).distinct()),
+        "constants": e.iterate(lambda p: p.semijoin(s, on={"y": "x"}).select("x", y=lit(1)).concat(p).distinct()),
         "least value of a column": starts.iterate(
             lambda p: (
                 p.join(f.select(x="x", z="y", l="l"), on="x")
@@ -162,10 +165,10 @@ def explained_evaluator(collection):
         output.release()
 
 
-def evaluators(db):
-    """Return the evaluator of each shape, by the way in which it is written."""
+def evaluators(db, *, not_null=False):
+    """Return the evaluator of each shape, by the way in which it is written; of tables without null if `not_null`."""
     for name, columns in TABLES.items():
-        db.sql(f"CREATE TABLE {name} ({columns})")
+        db.sql(f"CREATE TABLE {name} ({columns.replace('INT', 'INT NOT NULL') if not_null else columns})")
     inputs = {
         "e": db.input("edges", x=int, y=int),
         "f": db.input("labelled", x=int, y=int, l=int),
@@ -190,19 +193,21 @@ def table():
     return {shape: cells for shape, *cells in rows[2:]}
 
 
-def test_explain_names_the_evaluator_of_the_page(table):
+@pytest.mark.parametrize("not_null", [False, True])
+def test_explain_names_the_evaluator_of_the_page(table, not_null):
     with kpg.open() as db:
-        found = evaluators(db)
+        found = evaluators(db, not_null=not_null)
     assert {shape: cells[:3] for shape, cells in table.items()} == {
         shape: [way.get(shape, "") for way in found] for shape in table
     }
     assert set().union(*found) == set(table)  # no shape is missing from the page
 
 
-def test_explain_names_the_evaluator_of_the_page_on_several_workers(table):
+@pytest.mark.parametrize("not_null", [False, True])
+def test_explain_names_the_evaluator_of_the_page_on_several_workers(table, not_null):
     """Loops stay loops; least values of `iterate` become loops, too, unless workers divide them."""
     with kpg.open(workers=2) as db:
-        ways = evaluators(db)
+        ways = evaluators(db, not_null=not_null)
     for number, way in enumerate(ways):
         for shape, found in way.items():
             one, several = table[shape][number], table[shape][3]

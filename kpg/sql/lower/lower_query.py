@@ -86,6 +86,7 @@ def lower_query(
     facts = facts_of(sources)
     query = rewritten(without_order(query), facts)
     relation = query.relation
+    facts.learn_recursions(relation)
     lowering = RelationLowering(
         db, sources, table, facts, parents_of(relation), columns_read(relation), recursion=recursion
     )

@@ -6,6 +6,10 @@
 
     union, as a linear rule: see kpg/sql/lower/recursive_rule.py
 
+A column of a variable with a base may be null only if it may be null in the base or in the step. The step is lowered as
+if the columns of the variable had the nulls of the base. Where that turns out wrong, it is lowered again with more
+columns that may be null.
+
 A round sees the variables as the round before left them. A limit counts the rounds that change a variable. Beyond it,
 the query fails, or, if it asks for the result at the limit, the last round is the answer. A recursion that is not a set
 has a limit by default, because it need not end.
@@ -13,13 +17,14 @@ has a limit by default, because it need not end.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from kpg.api.collection import Collection
 from kpg.api.recursion import Recursion, Variable
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
-from kpg.sql.lower.aligned_columns import as_wide
+from kpg.sql.lower.aligned_columns import as_wide, type_of
 from kpg.sql.lower.engine_types import engine_type
 from kpg.sql.lower.lowered_relation import LoweredRelation, unique_names
 from kpg.sql.lower.recursive_rule import FOLLOWS_FEW, SEVERAL_CLOCKS, LinearRule, rule_of
@@ -50,10 +55,26 @@ def lower_recursion(lowering: RelationLowering, node: BoundRecursion) -> Lowered
         (entry,) = node.definitions
         lowering.variables[entry.variable] = _saturated(lowering, entry, linear)
         return lowering.lower(node.body)
+    schemas = {entry.variable: _first_schema(lowering, entry) for entry in node.definitions}
+    forget_steps = lowering.checkpoint()
+    loop = _enter_loop(lowering, node, linear, schemas)
+    while (wider := _with_nulls_of_steps(lowering, node, schemas)) != schemas:
+        forget_steps()
+        schemas = wider
+        loop = _enter_loop(lowering, node, linear, schemas)
+    for variable, result in [(entry.variable, _define(lowering, entry, loop)) for entry in node.definitions]:
+        lowering.variables[variable] = loop.leave(result)
+    return lowering.lower(node.body)
+
+
+def _enter_loop(
+    lowering: RelationLowering, node: BoundRecursion, why_loop: str, schemas: dict[RecursiveVariable, Schema]
+) -> Recursion:
+    """Return a new loop for a recursion, which is no linear rule, and make its variables those that relations read."""
     names = ", ".join(entry.variable.name for entry in node.definitions)
     starts_with_base = any(entry.kind != "replace" for entry in node.definitions)
     loop = lowering.db.loop(loop_name(names))
-    loop.loop.as_written = _why_as_written(node, linear)
+    loop.loop.as_written = _why_as_written(node, why_loop)
     loop.loop.declarative = all(entry.kind == "union" for entry in node.definitions)
     limit = None if node.limit is None else node.limit - starts_with_base  # the base is the first round
     if limit is not None and limit <= loop.loop.max_rounds:  # that of the db holds for a larger one
@@ -61,25 +82,40 @@ def lower_recursion(lowering: RelationLowering, node: BoundRecursion) -> Lowered
         loop.loop.stops = not node.error_at_limit
     elif limit is None and not loop.loop.declarative and loop.loop.max_rounds == lowering.db.config.max_rounds:
         loop.loop.max_rounds = min(loop.loop.max_rounds, MAX_ROUNDS_WITHOUT_SET)
-    schemas = {entry.variable: _schema(entry.variable) for entry in node.definitions}
-    variables: dict[RecursiveVariable, Variable] = {}
-    bases: dict[RecursiveVariable, Collection] = {}
     for entry in node.definitions:
-        if entry.base is None:
-            variables[entry.variable] = loop.variable(schemas[entry.variable])
-        else:
-            base = bases[entry.variable] = _rows(lowering, entry.base, schemas[entry.variable])
-            variables[entry.variable] = loop.variable(base)
-    lowering.variables.update(variables)
-    results = {
-        entry.variable: _define(
-            lowering, entry, loop, variables[entry.variable], schemas[entry.variable], bases.get(entry.variable)
-        )
-        for entry in node.definitions
-    }
-    for variable, result in results.items():
-        lowering.variables[variable] = loop.leave(result)
-    return lowering.lower(node.body)
+        schema = schemas[entry.variable]
+        source = schema if entry.base is None else _rows(lowering, entry.base, schema)
+        lowering.variables[entry.variable] = loop.variable(source)
+    return loop
+
+
+def _first_schema(lowering: RelationLowering, entry: Definition) -> Schema:
+    """Return the columns of a variable as the base has them; without a base, each may be null."""
+    schema = _schema(entry.variable)
+    if entry.base is None:
+        return schema
+    return _with_nulls(schema, lowering.lower(entry.base), entry.base.columns, [False] * len(schema))
+
+
+def _with_nulls_of_steps(
+    lowering: RelationLowering, node: BoundRecursion, schemas: dict[RecursiveVariable, Schema]
+) -> dict[RecursiveVariable, Schema]:
+    """Return the columns of variables, of which those may be null that may be in a step."""
+    wider: dict[RecursiveVariable, Schema] = {}
+    for entry in node.definitions:
+        schema = schemas[entry.variable]
+        known = [type_.nullable for type_ in schema.types]
+        wider[entry.variable] = _with_nulls(schema, lowering.lower(entry.step), entry.step.columns, known)
+    return wider
+
+
+def _with_nulls(schema: Schema, rows: LoweredRelation, columns: Sequence[Column], known: Sequence[bool]) -> Schema:
+    """Return a schema in which those columns may be null that are known to, and those that may be null in some rows."""
+    types = [
+        type_.optional(nullable or type_of(rows, column).nullable)
+        for type_, column, nullable in zip(schema.types, columns, known, strict=True)
+    ]
+    return Schema(schema.names, tuple(types))
 
 
 def _saturated(lowering: RelationLowering, entry: Definition, linear: LinearRule) -> Collection:
@@ -115,20 +151,16 @@ def _why_as_written(node: BoundRecursion, reason: str) -> str | None:
     return reason if reason in (LOOP_ASKED_FOR, SEVERAL_CLOCKS) or reason.startswith(FOLLOWS_FEW) else None
 
 
-def _define(
-    lowering: RelationLowering,
-    entry: Definition,
-    loop: Recursion,
-    variable: Variable,
-    schema: Schema,
-    base: Collection | None,
-) -> Variable:
+def _define(lowering: RelationLowering, entry: Definition, loop: Recursion) -> Variable:
     """Define a variable, and return the one that holds the result."""
-    step = _rows(lowering, entry.step, schema)
+    variable = lowering.variables[entry.variable]
+    assert isinstance(variable, Variable) and isinstance(variable.node, nodes.VariableNode)
+    step = _rows(lowering, entry.step, variable.schema)
     if entry.kind == "replace":
         variable.set(step)
         return variable
-    assert base is not None
+    assert variable.node.source is not None
+    base = Collection(lowering.db, variable.node.source)
     if entry.kind == "union":
         variable.set(base.concat(step).distinct())
         return variable
@@ -139,7 +171,7 @@ def _define(
 
 
 def _schema(variable: RecursiveVariable) -> Schema:
-    """Return the columns of a variable; each may become null in a later round."""
+    """Return the columns of a variable; each may be null."""
     return _columns_schema(variable.columns)
 
 

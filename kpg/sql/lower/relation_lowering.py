@@ -62,6 +62,16 @@ class RelationLowering:
             lowered = self._lowered[relation] = self.table[type(relation)](self, relation)
         return lowered
 
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that forgets the relations lowered, and the joins chosen, after this call."""
+        lowered, joins = dict(self._lowered), len(self.joins)
+
+        def forget_later() -> None:
+            self._lowered = dict(lowered)
+            del self.joins[joins:]
+
+        return forget_later
+
     def expression(self, scalar: Scalar, relation: LoweredRelation) -> Expression:
         """Return the expression of a scalar over the columns of a lowered relation."""
         return expression_of(scalar, relation.names)

@@ -38,6 +38,7 @@ Terms = Sequence[Scalar]
 
 def push_filters(query: Query, facts: QueryFacts) -> Query:
     """Return a query whose conditions are where they filter the fewest rows."""
+    facts.learn_recursions(query.relation)
     pusher = FilterPusher(facts, parents_of(query.relation))
     return replace(query, relation=pusher.push(query.relation, ()))
 

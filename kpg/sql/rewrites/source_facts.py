@@ -13,13 +13,17 @@ from typing import Final
 from kpg.sql.relational.relations import (
     Aggregate,
     BoundJoin,
+    BoundRecursion,
     BoundRelation,
     Distinct,
     Filter,
     Project,
+    RecursiveVariable,
     Scan,
+    SetOperation,
     TopRows,
     Values,
+    VariableScan,
 )
 from kpg.sql.relational.scalars import (
     And,
@@ -39,6 +43,7 @@ from kpg.sql.relational.scalars import (
 )
 from kpg.sql.rewrites.functional_dependence import FunctionalDependence
 from kpg.sql.rewrites.join_conditions import columns_of
+from kpg.sql.rewrites.relation_traversal import map_relations
 from kpg.sql.rewrites.scalar_properties import STRICT_OPERATORS, rejects_null
 
 
@@ -62,6 +67,8 @@ class QueryFacts:
 
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
     found: dict[str, SourceFacts] = field(default_factory=dict)  # what was asked for, by the names of sources
+    variables: dict[RecursiveVariable, frozenset[int]] = field(default_factory=dict)  # positions that are never null
+    _not_null: dict[BoundRelation, frozenset[Column]] = field(default_factory=dict)  # a shared relation is read once
     dependence: FunctionalDependence = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +83,12 @@ class QueryFacts:
 
     def not_null(self, relation: BoundRelation) -> frozenset[Column]:
         """Return the columns of a relation that never hold null."""
+        known = self._not_null.get(relation)
+        if known is None:
+            known = self._not_null[relation] = self._find_not_null(relation)
+        return known
+
+    def _find_not_null(self, relation: BoundRelation) -> frozenset[Column]:
         match relation:
             case Scan():
                 known = self.of(relation.source).not_null
@@ -106,7 +119,45 @@ class QueryFacts:
                 return self.not_null(relation.left) | self.not_null(relation.right)
             case BoundJoin(kind="left" | "single" | "semi" | "anti" | "mark"):
                 return self.not_null(relation.left)
+            case SetOperation(kind="union"):
+                both = self._positions(relation.left) & self._positions(relation.right)
+                return frozenset(relation.columns[at] for at in both)
+            case VariableScan():
+                return frozenset(relation.columns[at] for at in self.variables.get(relation.variable, ()))
+            case BoundRecursion():
+                return self.not_null(relation.body)
         return frozenset()
+
+    def learn_recursions(self, root: BoundRelation) -> None:
+        """Find the columns of recursive variables below a relation that are never null.
+
+        `not_null` of relations that read the variables knows them from here on. A recursion inside another one comes
+        first, and assumes nothing about the variables of the other.
+        """
+
+        def learn(relation: BoundRelation) -> BoundRelation:
+            if isinstance(relation, BoundRecursion):
+                self._learn(relation)
+            return relation
+
+        map_relations(root, learn)
+
+    def _learn(self, recursion: BoundRecursion) -> None:
+        """Assume that columns which are never null in the base never are; drop those that a step may make null."""
+        assumed = {entry.variable: self._positions(entry.base) for entry in recursion.definitions}
+        while assumed != {variable: self.variables.get(variable) for variable in assumed}:
+            self.variables.update(assumed)
+            self._not_null.clear()
+            assumed = {
+                entry.variable: assumed[entry.variable] & self._positions(entry.step) for entry in recursion.definitions
+            }
+
+    def _positions(self, relation: BoundRelation | None) -> frozenset[int]:
+        """Return the positions of the columns that are never null; none without a relation."""
+        if relation is None:
+            return frozenset()
+        known = self.not_null(relation)
+        return frozenset(at for at, column in enumerate(relation.columns) if column in known)
 
 
 def _never_null(scalar: Scalar, not_null: frozenset[Column]) -> bool:
