@@ -11,7 +11,7 @@ trace; reading changes costs the changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,7 @@ from kpg.operators.import_arrangement import advance_batch
 if TYPE_CHECKING:
     from kpg.api.capture import Capture
     from kpg.api.embedded_database import EmbeddedDatabase
+    from kpg.api.usage_groups import UsageGroup
     from kpg.plan.nodes import PlanNode
 
 
@@ -365,9 +366,9 @@ class EmbeddedOutput(Output):
         if isinstance(usage, LimitedUsage) and isinstance(own, LimitedUsage):
             own.replace_limits(usage.limits)
 
-    def leave_groups(self) -> None:
+    def stay_in_groups(self, groups: Sequence[UsageGroup]) -> None:
         if isinstance(self._dataflow.usage, LimitedUsage):
-            self._dataflow.usage.leave_groups()
+            self._dataflow.usage.stay_in_groups({group.number for group in groups})
 
     @property
     def circulating(self) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ keeps.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from time import thread_time
 from typing import TYPE_CHECKING, Final
@@ -112,10 +113,15 @@ class LimitedUsage(DataflowUsage):
 
     def leave_groups(self) -> None:
         """Count for no group any more."""
+        self.stay_in_groups(())
+
+    def stay_in_groups(self, numbers: Collection[int]) -> None:
+        """Count only for those of its groups that have these numbers from now on."""
         for group in self.groups:
-            group.keep(-self.kept_rows, -self.kept_bytes)
-            group.work(-self.group_rows, -self.group_seconds, 0.0)
-        self.groups = ()
+            if group.number not in numbers:
+                group.keep(-self.kept_rows, -self.kept_bytes)
+                group.work(-self.group_rows, -self.group_seconds, 0.0)
+        self.groups = tuple(group for group in self.groups if group.number in numbers)
 
 
 class UsageGuard(QueryAdmission):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -41,6 +41,7 @@ from kpg.protocol.error_messages import error_of
 from kpg.protocol.parts import FailureSpec
 
 if TYPE_CHECKING:
+    from kpg.api.usage_groups import UsageGroup
     from kpg.cluster.cluster_database import ClusterDatabase
 
 UNLIMITED = 1 << 62  # more rows than any answer has
@@ -358,8 +359,10 @@ class ClusterOutput(Output):
         if isinstance(other, ClusterOutput) and other._limits is not None:
             self._change_limits(query=other._limits.query, groups=())
 
-    def leave_groups(self) -> None:
-        self._change_limits(groups=())
+    def stay_in_groups(self, groups: Sequence[UsageGroup]) -> None:
+        if self._limits is not None:
+            numbers = {group.number for group in groups}
+            self._change_limits(groups=tuple(group for group in self._limits.groups if group.number in numbers))
 
     def _change_limits(self, **members: Any) -> None:
         if self._limits is not None and (limits := replace(self._limits, **members)) != self._limits:

@@ -36,6 +36,7 @@ from kpg.service.tenant_parts import TenantPart, TokenFilter, can_be_alone, only
 if TYPE_CHECKING:
     from kpg.api.changes import Changes
     from kpg.api.contracts import Input, Output
+    from kpg.api.usage_groups import UsageGroup
 
 MAX_PARTS: Final = 64  # dataflows of one tenant dataflow; tenants of a part beyond these share an error of a row
 
@@ -49,12 +50,15 @@ class MaintainedAnswer:
     An interest that joins late gets the rows as of the last closed time from the answer's own index.
     """
 
-    def __init__(self, relation: Relation, output: Output, held: Sequence[Release]) -> None:
+    def __init__(
+        self, relation: Relation, output: Output, held: Sequence[Release], reads: Sequence[MaintainedAnswer] = ()
+    ) -> None:
         self.relation = relation
         self.output = output
         self.users = 0  # interests, and queries built on this answer
         self.interests: list[Interest] = []
         self._held = list(held)
+        self._reads = reads  # shared answers
         self._rows = InitialRows(output, self.interests.extend)
         if output.db.answers_lag:
             output.hold_changes()  # earlier rows are read from the index when an interest joins
@@ -88,6 +92,12 @@ class MaintainedAnswer:
     def error(self) -> KpgError | None:
         """Return why the answer has no value now, if so."""
         return self.output.error()
+
+    def stay_in_groups(self, groups: Sequence[UsageGroup]) -> None:
+        """Count for no other session or tenant from now on; so do the answers that it reads."""
+        self.output.stay_in_groups(groups)
+        for answer in self._reads:
+            answer.stay_in_groups(groups)
 
     # Lifetime
 

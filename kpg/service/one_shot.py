@@ -3,7 +3,7 @@
 A one-shot query returns the rows of an answer as of a time. It uses the first that applies:
 
     an index by the arguments exists     look the rows up, outside any dataflow
-    the answer is maintained             read its rows
+    the answer is maintained             read its rows, if it has the limits of the query
     otherwise                            build a dataflow, for the given arguments only if any, read it, and drop it
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import asdict
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,9 +28,9 @@ from kpg.query.explain_program import explain as explain_program
 from kpg.query.source_text import did_you_mean
 from kpg.service.dataflows import MaintainedAnswer, TenantDataflow
 from kpg.service.languages import RuleText
-from kpg.service.limits import Limits
+from kpg.service.limits import Limits, QueryLimits
 from kpg.service.planner import SMALL_PROGRAM_RULES
-from kpg.service.sharing import AnswerBuilder, ArgumentRow, Arguments, TenantBuilder, client_schema
+from kpg.service.sharing import AnswerBuilder, AnswerKey, ArgumentRow, Arguments, TenantBuilder, client_schema
 from kpg.service.subscription import Interest
 
 if TYPE_CHECKING:
@@ -82,9 +83,8 @@ class OneShotQueries:
         return self._build_for_arguments(name, columns, rows, as_of)
 
     def _maintained(self, name: str) -> MaintainedAnswer | None:
-        """Return a maintained answer of a rule, if there is one."""
-        answers = (self.answers.answers.get((name, reuse)) for reuse in (False, True))
-        return next((answer for answer in answers if answer is not None and answer.living), None)
+        """Return a maintained answer of a rule that this request can share, if there is one."""
+        return self.answers.living(name, False) or self.answers.living(name, True)
 
     def _look_up(self, name: str, columns: tuple[str, ...], rows: list[ArgumentRow], as_of: int | None) -> Read | None:
         """Return a function that reads the rows from an index by these columns, if there is one."""
@@ -198,8 +198,9 @@ def explain_dependencies(answers: AnswerBuilder, name: str) -> list[str]:
     lines = []
     for read in sorted(answers.rules_read(name)):
         reuse = bool(answers.rules_read(read))
-        answer = answers.answers.get((read, reuse)) or answers.answers.get((read, False))
-        state = f"which is maintained now ({answer.users} users)" if answer is not None else "built if necessary"
+        keys = [AnswerKey(read, reuse, answers.request_limits) for reuse in {reuse, False}]
+        users = [answers.answers[key].users for key in keys if key in answers.answers]
+        state = f"which is maintained now ({max(users)} users)" if users else "built if necessary"
         lines.append(f"at {read}: {DERIVED}; {REUSED}, {state}")
     texts, outside = answers.rules.needed([name])
     lines.append(f"needs {', '.join(outside) or 'nothing'}, through {len(texts)} text{'s' if len(texts) != 1 else ''}")
@@ -211,25 +212,38 @@ def explain_dataflows(
 ) -> list[str]:
     """Return the dataflows that serve a rule, with their interests."""
     lines = []
-    for reuse in (False, True):
-        answer = answers.answers.get((name, reuse))
-        if answer is not None:
+    for (rule, reuse, limits), answer in answers.answers.items():
+        if rule == name:
             others = answer.users - len(answer.interests)
             source = "shared answers" if reuse else "base relations"
             lines.append(
-                f"one answer for all, from {source}: {len(answer.interests)} interests, {others} queries built on it"
+                f"one answer for all{explain_limits(answers, limits)}, from {source}: "
+                f"{len(answer.interests)} interests, {others} queries built on it"
             )
-    for key, dataflow in tenants.dataflows.items():
-        if key[0] == name:
-            lines.append(f"one dataflow for arguments ({', '.join(key[1:])}): {dataflow.users} tenants")
+    for (rule, columns, limits), dataflow in tenants.dataflows.items():
+        if rule == name:
+            own = explain_limits(answers, limits)
+            lines.append(f"one dataflow for arguments ({', '.join(columns)}){own}: {dataflow.users} tenants")
             lines += [f"  {line}" for line in dataflow.reason.splitlines()]
-    for key in sorted(tenants.failed):
-        if key[0] == name:
-            lines.append(f"for arguments ({', '.join(key[1:])}): a dataflow for each tenant, since a shared one failed")
+    for rule, columns, limits in tenants.failed:
+        if rule == name:
+            asked = f"({', '.join(columns)}){explain_limits(answers, limits)}"
+            lines.append(f"for arguments {asked}: a dataflow for each tenant, since a shared one failed")
     private = [interest for interest in interests if interest.sharing == "nothing"]
     if private:
         lines.append(f"private dataflows: {len(private)}")
     return lines or ["not built: there is no interest in it"]
+
+
+def explain_limits(answers: AnswerBuilder, limits: QueryLimits) -> str:
+    """Return the limits that requests have set: only those with equal limits share a dataflow."""
+    others = asdict(answers.request_limits)  # those of the service: to explain sets no limits
+    own = [
+        f"{name} {'none' if value is None else f'{value:,}'}"
+        for name, value in asdict(limits).items()
+        if value != others[name]
+    ]
+    return f" with the limits {', '.join(own)}" if own else ""
 
 
 def explain_indexes(answers: AnswerBuilder, name: str) -> list[str]:

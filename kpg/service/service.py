@@ -379,7 +379,7 @@ class Service:
         granularity   seconds; changes are consolidated and delivered at the ends of intervals only
         log           False excludes the dataflows built for it from the db's event log
         sink          receives the changes instead of `take`; a Sink, or a description for `kpg.observe.sinks.open_sink`
-        limits        other values for some `QueryLimits`, if the interest builds a dataflow
+        limits        other values for some `QueryLimits`; only interests with equal limits share a dataflow
         """
         self.grants.require("read", [name])
         tenant = self.grants.tenant

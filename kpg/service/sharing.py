@@ -18,6 +18,10 @@ each rule instead; it is derived once for all, in full. Clients may still use th
     by constants of a query     the constants become parameters, so that queries of the same shape share a dataflow
 
 In each case arguments are rows of an input that begin with the token of a tenant, and so do the rows of the answer.
+
+Only requests with equal limits share a dataflow, so that the limits of one client stop no query of another. A shared
+answer counts for the session and the tenant that asked first, until a request of another one reads it. Dataflows for
+arguments that are shared count for none.
 """
 
 from __future__ import annotations
@@ -25,10 +29,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from kpg.api.collection import Collection
-from kpg.api.query_limits import QueryAdmission
+from kpg.api.query_limits import QueryAdmission, QueryLimits
 from kpg.columns.functions import col, lit
 from kpg.columns.pause_points import pause
 from kpg.columns.schema import Schema
@@ -61,6 +65,7 @@ ITEMS_PER_PAUSE: Final = 256  # arguments that are checked: less than a millisec
 Arguments: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 ArgumentRow: TypeAlias = tuple[Any, ...]
 SCALARS = (bool, int, float, str)
+SHAPE: Final = "@shape"  # in the key of a dataflow for queries of one shape
 # Given a builder and the input of arguments: the rows of the answer with tokens, and an explanation.
 BuildRows: TypeAlias = Callable[[DataflowBuilder, Collection], tuple[Collection, str]]
 
@@ -72,6 +77,22 @@ def check_sharing(name: str, arguments: bool) -> Sharing:
         if sharing == name:
             return "tenants" if sharing == "auto" and arguments else sharing
     raise ProgramError(f"no way of sharing is called {name!r}", hint=did_you_mean(name, SHARINGS))
+
+
+class AnswerKey(NamedTuple):
+    """What interests that share an answer have in common."""
+
+    name: str
+    reuse: bool  # whether it reads shared answers
+    limits: QueryLimits
+
+
+class TenantKey(NamedTuple):
+    """What tenants that share a dataflow have in common."""
+
+    name: str  # of a rule, or SHAPE
+    columns: tuple[str, ...]  # that arguments bind, or the shape of a query
+    limits: QueryLimits
 
 
 class AnswerBuilder:
@@ -92,7 +113,7 @@ class AnswerBuilder:
         self.limits = limits
         self.planner = planner
         self.guard = guard
-        self.answers: dict[tuple[str, bool], MaintainedAnswer] = {}  # by rule, and whether it reads shared answers
+        self.answers: dict[AnswerKey, MaintainedAnswer] = {}
         self._last_label = 0
         self._labels: set[str] = set()  # of the dataflows that are being built
 
@@ -131,20 +152,30 @@ class AnswerBuilder:
     def answer(self, name: str, reuse: bool = False) -> MaintainedAnswer:
         """Return the answer that all interests in a rule share, built if necessary."""
         reuse = reuse and bool(self.rules_read(name))
-        answer = self._living(name, reuse)
+        answer = self.living(name, reuse)
         if answer is None:
             built = self.build(name, reuse)
-            answer = self._living(name, reuse)  # of another request, which ran while this one planned or built
+            answer = self.living(name, reuse)  # of another request, which ran while this one planned or built
             if answer is not None:
                 built.users += 1
                 built.release()
                 return answer
-            answer = self.answers[name, reuse] = built
+            answer = self.answers[AnswerKey(name, reuse, self.request_limits)] = built
         return answer
 
-    def _living(self, name: str, reuse: bool) -> MaintainedAnswer | None:
-        answer = self.answers.get((name, reuse))
-        return answer if answer is not None and answer.living else None
+    def living(self, name: str, reuse: bool) -> MaintainedAnswer | None:
+        """Return the answer that this request can share, if it is built; its session reads it from now on."""
+        answer = self.answers.get(AnswerKey(name, reuse, self.request_limits))
+        if answer is None or not answer.living:
+            return None
+        answer.stay_in_groups(self.guard.groups)
+        return answer
+
+    @property
+    def request_limits(self) -> QueryLimits:
+        """The limits of the request that is being served, with the number of rounds that its recursions may take."""
+        limits = self.guard.current
+        return replace(limits, rounds=limits.rounds or self.limits.rounds)
 
     def build(self, name: str, reuse: bool, label: str | None = None, joins: str = "auto") -> MaintainedAnswer:
         """Build a new answer of a rule; with `reuse` it reads shared answers of the rules it depends on."""
@@ -170,7 +201,7 @@ class AnswerBuilder:
                     output = dataflow.install(collection, free)
             self.require_same_rules(name, program, texts)
             self.flush()
-            return MaintainedAnswer(relation, output, dataflow.held)
+            return MaintainedAnswer(relation, output, dataflow.held, list(shared.values()))
 
     @contextmanager
     def _using_label(self, label: str) -> Iterator[str]:
@@ -240,7 +271,7 @@ class AnswerBuilder:
         def find(name: str) -> QuerySource:
             return shared[name].output if name in shared else self.catalog.relations[name].source
 
-        return DataflowBuilder(self.db, find, self.guard.current.rounds or self.limits.rounds, joins)
+        return DataflowBuilder(self.db, find, self.request_limits.rounds, joins)
 
     def flush(self) -> None:
         """Close the open time if building inserted rows: a query without atoms reads a constant row."""
@@ -258,8 +289,8 @@ class TenantBuilder:
 
     def __init__(self, answers: AnswerBuilder) -> None:
         self.answers = answers
-        self.dataflows: dict[tuple[str, ...], TenantDataflow] = {}  # by rule and bound columns, or by shape
-        self.failed: set[tuple[str, ...]] = set()  # the keys of failed shared dataflows
+        self.dataflows: dict[TenantKey, TenantDataflow] = {}
+        self.failed: set[TenantKey] = set()  # the keys of failed shared dataflows
 
     def rows(self, name: str, arguments: Arguments) -> tuple[tuple[str, ...], list[ArgumentRow]]:
         """Return the columns that arguments bind, in order, and one row of values per argument."""
@@ -290,9 +321,10 @@ class TenantBuilder:
         After a shared dataflow has failed, each new tenant of its key gets a dataflow of its own. Arguments that cannot
         be computed then fail for their own tenant only.
         """
-        return self._find_or_build((name, *columns), lambda: self.build(name, columns))
+        key = TenantKey(name, columns, self.answers.request_limits)
+        return self._find_or_build(key, lambda: self.build(name, columns))
 
-    def _find_or_build(self, key: tuple[str, ...], build: Callable[[], TenantDataflow]) -> TenantDataflow:
+    def _find_or_build(self, key: TenantKey, build: Callable[[], TenantDataflow]) -> TenantDataflow:
         dataflow = self.dataflows.get(key)
         if dataflow is not None and not dataflow.living:
             self.failed.add(key)
@@ -305,7 +337,7 @@ class TenantBuilder:
                 built.discard()
                 return dataflow
             dataflow = self.dataflows[key] = built
-            dataflow.output.leave_groups()  # it does not belong to the first of its tenants
+            dataflow.output.stay_in_groups(())  # it does not belong to the first of its tenants
         return dataflow
 
     def build(self, name: str, columns: tuple[str, ...], joins: str = "auto") -> TenantDataflow:
@@ -333,7 +365,7 @@ class TenantBuilder:
             hint = 'Use sharing="auto": all interests share one answer.'
             raise ProgramError(f"{name} has no constants", hint=hint)
         types = [type(value).__name__ for value in template.values]
-        key = ("@shape", shape(template.query), *types)
+        key = TenantKey(SHAPE, (shape(template.query), *types), self.answers.request_limits)
 
         def build() -> TenantDataflow:
             label = self.answers.unique_label("shape")

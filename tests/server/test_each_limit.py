@@ -414,6 +414,45 @@ def group_limits(server: RunningServer, kind: str, **limits: float) -> Iterator[
         server.hub.engine.run(replaced(NO_LIMIT)).result(PATIENCE)
 
 
+@contextmanager
+def read_by_two(server: RunningServer, **limits: float) -> Iterator[tuple[Connection, Any, Any, Callable[[int], None]]]:
+    """Let two clients read one answer, the first with limits; also yield the first, and a function that adds rows."""
+    with kpg.connect(server.url, token=ADMIN) as admin:
+        admin.register("doubled(k, y) :- sizes(k, n), y = n * 2. own(x, y) :- wide(x), y = x * 2.")
+        written = []
+
+        def write(rows: int) -> None:
+            written.extend((number, number) for number in range(1, rows + 1))
+            admin.insert("sizes", written)
+
+        with kpg.connect(server.url, token=USER) as first, kpg.connect(server.url, token=USER) as second:
+            answers = [first.interest("doubled", limits=limits), second.interest("doubled")]
+            assert [answer.rows() for answer in answers] == [[(0, 0)], [(0, 0)]]
+            yield first, *answers, write
+        admin.remove("sizes", written)
+        admin.unregister("doubled")
+
+
+def test_the_limits_of_a_request_stop_no_other_client(server: RunningServer) -> None:
+    with calm_clients(server), read_by_two(server, step_rows=100) as (_, limited, other, write):
+        write(ROWS)
+        assert len(other.rows()) == ROWS + 1
+        with refused("step_rows", 100):
+            limited.rows()
+
+
+def test_an_answer_that_two_sessions_read_counts_for_neither(server: RunningServer) -> None:
+    with (
+        calm_clients(server),
+        group_limits(server, "session", kept_rows=10_000),
+        read_by_two(server) as (first, *answers, write),
+    ):
+        assert len(first.interest("own", sharing="nothing").rows()) == ROWS * server.settings.workers
+        rows = 8_000 * server.settings.workers
+        write(rows)
+        assert [len(answer.rows()) for answer in answers] == [rows + 1, rows + 1]
+
+
 @pytest.mark.parametrize("kind", LEVELS)
 @pytest.mark.parametrize("name", GROUP_LIMITS)
 def test_a_session_or_tenant_over_a_limit_is_stopped_alone(server: RunningServer, name: str, kind: str) -> None:

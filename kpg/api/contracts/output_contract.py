@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kpg.api.capture import Capture
     from kpg.api.changes import Change, Changes
     from kpg.api.contracts.database_contract import Database
+    from kpg.api.usage_groups import UsageGroup
 
 
 class Output(Uncopyable, Releasable):
@@ -214,8 +215,8 @@ class Output(Uncopyable, Releasable):
     def take_limits(self, other: Output) -> None:
         """Let the limits of another answer hold for this one, which replaces it."""
 
-    def leave_groups(self) -> None:
-        """Let what the answer keeps count for no session or tenant any more: several share it."""
+    def stay_in_groups(self, groups: Sequence[UsageGroup]) -> None:
+        """Let what the answer uses count for no other session or tenant any more: others share it."""
 
     def on_failure(self, function: Callable[[], None]) -> None:
         """Call a function soon after the answer has failed, before the failed time is sealed."""

@@ -291,8 +291,7 @@ def change_limits(rank: RankGeneration, command: ChangeLimitsCommand, blocks: Bl
         if isinstance(usage, LimitedUsage):
             usage.limits = rank_limits(command.limits.query)
             usage.share(command.limits.tenants, command.limits.asking, command.limits.asked_at)
-            if not command.limits.groups:
-                usage.leave_groups()
+            usage.stay_in_groups({group.number for group in command.limits.groups})
 
 
 @HANDLERS.handles(EndGroupCommand)
