@@ -4,11 +4,11 @@
     delta    one pipeline of half joins for each atom; no intermediate results are kept
     hector   a delta query that binds one variable at a time: count, propose, validate; within the worst-case bound
 
-Without a hint: one atom or two leave nothing to choose. Hector is for atoms that close a cycle or share several
-variables: there a join of two atoms can be far larger than the result. Delta queries are for all other rules, binary
-joins for rules inside a recursion, because the next round reads most intermediate results again. A hint ("auto",
-"binary", "delta", "hector", and for Hector an order of variables: "hector a b c") is followed where possible; otherwise
-the reason in the plan says why not.
+Without a hint: one atom or two leave nothing to choose. Hector is for atoms that close a cycle: there a join of two
+atoms can be far larger than the result. Binary joins are for all other rules inside a recursion, because the next round
+reads most intermediate results again. Outside, Hector is also for atoms that share several variables, and delta queries
+are for all other rules. A hint ("auto", "binary", "delta", "hector", and for Hector an order of variables: "hector a b
+c") is followed where possible; otherwise the reason in the plan says why not.
 """
 
 from __future__ import annotations
@@ -179,10 +179,12 @@ def choose(rule: Rule, sources: Sequence[PipelineSource], hint: str, context: Pl
         return "binary", "two atoms: one join, no intermediate result"
     if obstacle is not None:
         return "binary", f"{intermediate_results(len(atoms))}, because {obstacle}"
-    if is_cyclic(sources) or share_several_variables(sources):
+    if is_cyclic(sources):
         return "hector", shape_of(sources, "hector")
     if rule.head.relation in context.recursive:
         return "binary", f"in recursion, {intermediate_results(len(atoms))}"
+    if share_several_variables(sources):
+        return "hector", shape_of(sources, "hector")
     return "delta", shape_of(sources, "delta")
 
 

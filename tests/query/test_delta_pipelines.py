@@ -233,6 +233,8 @@ def test_the_shape_of_a_rule_decides_its_strategy():
     assert strategy_of("p(x, y) :- e(x, y), f(y, x), u(x).")[0] == "hector"
     assert strategy_of("p(x, y) :- e(x, z), f(z, w), e(w, y).")[0] == "delta"
     assert strategy_of("p(x, y) :- e(x, y). p(x, y) :- e(a, x), p(a, b), e(b, y).")[0] == "binary"
+    assert strategy_of("p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z), f(y, z).")[0] == "binary"
+    assert strategy_of("p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z), f(z, x).")[0] == "hector"
     assert "an atom has no variables" in strategy_of("p(x, y) :- e(x, y), u(1), f(x, y).")[1]
 
 
