@@ -9,7 +9,8 @@ expression has no truth value, and `==` builds a comparison; to compare two expr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kpg.columns.column_aggregates import AggregateMethods
@@ -353,6 +354,28 @@ def columns_in(expression: Expression) -> frozenset[str]:
             case Named() | Written() as inner:
                 stack.append(inner.expression)
     return frozenset(found)
+
+
+def with_columns(expression: Expression, columns: Mapping[str, Expression]) -> Expression:
+    """Return an expression with other expressions in place of columns; those that `columns` lacks stay."""
+    match expression:
+        case ColumnReference():
+            return columns.get(expression.name, expression)
+        case FunctionCall():
+            options = tuple(with_columns(o, columns) if isinstance(o, Expression) else o for o in expression.options)
+            arguments = tuple(with_columns(argument, columns) for argument in expression.arguments)
+            return FunctionCall(expression.op, arguments, options)
+        case Apply():
+            arguments = tuple(with_columns(argument, columns) for argument in expression.arguments)
+            return Apply(expression.function, expression.returns, expression.kind, arguments, expression.options)
+        case Named():
+            return Named(with_columns(expression.expression, columns), expression.name)
+        case Written():
+            origin = expression.origin
+            put = [(shown, columns.get(name, ColumnReference(name))) for shown, name in origin.columns]
+            kept = tuple((shown, column.name) for shown, column in put if isinstance(column, ColumnReference))
+            return Written(with_columns(expression.expression, columns), replace(origin, columns=kept))
+    return expression
 
 
 def _binding(expression: Expression) -> int:

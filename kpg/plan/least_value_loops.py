@@ -6,7 +6,8 @@
 
 The loop has one variable, at any point of the cycle. Each step is a join of the result with a collection outside the
 loop, by columns of the key (the node), and a selection of their targets and of the value, or its sum with a constant or
-a column of the edges. The other columns of the key (the group) stay as they are, and are the same in all steps.
+a column of the edges. Conditions and further joins that concern only rows from outside are those of the edges
+(`kpg.plan.restricted_edges`). The other columns of the key (the group) stay as they are, and are the same in all steps.
 Selections in between may rename columns, and the minimum may be one of distinct rows, as in rules of Datalog. `max` is
 the minimum of complements. The operator needs all rows of a group, and times of one coordinate. On several workers, it
 runs on each with the groups of its own values of a column that all steps keep; without such a column, and inside
@@ -21,25 +22,24 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kpg.columns.bind import bind
-from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, Named, Written
+from kpg.columns.expression import ColumnReference, Expression, FunctionCall, Literal, Written
 from kpg.columns.expression_origin import ExpressionOrigin
 from kpg.columns.schema import INT64, Schema
+from kpg.columns.symbols import Symbols
 from kpg.operators import linear
 from kpg.operators.complete_times import CompleteInput
 from kpg.operators.maintain_least_values import KeySchemas, maintain_least_values
 from kpg.plan import nodes
 from kpg.plan.renamed_nodes import renamed, unnamed
 from kpg.plan.rendered import Rendered
+from kpg.plan.restricted_edges import NotLeastValuesError, read_step
+from kpg.plan.rule_products import difference_of
 from kpg.seminaive.counted_rounds import RoundRules
 from kpg.seminaive.least_values import LeastValueSpec
 
 if TYPE_CHECKING:
     from kpg.plan.render import Renderer
 NOT_DIVIDED: Final = "it runs on several workers, and no column of its key stays the same in all joins"
-
-
-class NotLeastValuesError(Exception):
-    """A loop is none of least values; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,7 @@ class LoopBody:
     """The cycle of a loop. `held` has the column of the result for each column of a variable that holds the result."""
 
     loop: nodes.Loop
+    symbols: Symbols
     variable: nodes.VariableNode
     result: nodes.ReduceNode
     value: str | None
@@ -121,7 +122,7 @@ class LoopBody:
         return view.columns if view.node is self.result else None
 
 
-def recognise(leave: nodes.LeaveNode) -> LeastValueLoop:
+def recognise(leave: nodes.LeaveNode, symbols: Symbols) -> LeastValueLoop:
     """Return the loop that a node leaves as one of least values. Raise NotLeastValuesError if it is none."""
     loop = leave.loop
     if loop.surrounding() or leave.loops:
@@ -137,7 +138,7 @@ def recognise(leave: nodes.LeaveNode) -> LeastValueLoop:
     if sorted(left.columns.values()) != sorted(result.schema.names):
         raise NotLeastValuesError("a column of its result is dropped or repeated")
     value, greatest = value_of(result)
-    body = LoopBody(loop, variable, result, value, definition.columns if definition.node is result else None)
+    body = LoopBody(loop, symbols, variable, result, value, definition.columns if definition.node is result else None)
     starts, steps, rounds = parts_of_body(body)
     if not starts or not steps:
         raise NotLeastValuesError("it has no rows to start from, or no join")
@@ -225,18 +226,17 @@ def value_of(result: nodes.ReduceNode) -> tuple[str | None, bool]:
 
 def step_of(part: nodes.PlanNode, body: LoopBody) -> EdgeStep:
     """Return a join of the recursion with edges."""
-    join, expressions = joined_columns(part)
-    carried = [body.carried(side) for side in (join.left, join.right)]
-    own = [side for side in (0, 1) if carried[side] is not None]
-    if len(own) != 1 or body.loop in (join.left, join.right)[1 - own[0]].loops:
-        raise NotLeastValuesError("a join of its body is not one of its result with rows from outside")
-    side, columns = own[0], carried[own[0]] or {}
-    edges, joined = (join.right, join.left)[side], joined_keys(join, side, columns, body)
+    rows = read_step(part, body.loop, lambda node: body.carried(node) is not None, body.symbols)
+    if body.value is None and not rows.is_plain():
+        raise NotLeastValuesError("it keeps a set with conditions")  # rules join each collection by itself
+    join, expressions = rows.join(), rows.columns
+    columns = body.carried(join.left) or {}
+    edges, joined = join.right, joined_keys(join, columns, body)
     targets, group = [], []
     for key in body.result.keys:
-        end = column_of(expressions[key], join, 1 - side)
+        end = column_of(expressions[key], join, 1)
         if key not in joined:
-            before = column_of(expressions[key], join, side)
+            before = column_of(expressions[key], join, 0)
             if before is None or columns[before] != key:
                 raise NotLeastValuesError(f"{key} is neither joined nor kept")
             group.append(key)
@@ -247,15 +247,15 @@ def step_of(part: nodes.PlanNode, body: LoopBody) -> EdgeStep:
     sources = tuple(joined[key] for key in body.result.keys if key in joined)
     if body.value is None:
         return EdgeStep(edges, sources, tuple(targets), None, 0, tuple(group))
-    held = next(name for name, of in columns.items() if of == body.value)
-    weight, constant = addend_of(unnamed(expressions[body.value]), join, side, held)
+    held = next((name for name, of in columns.items() if of == body.value), body.value)
+    weight, constant = addend_of(unnamed(expressions[body.value]), join, held)
     step = EdgeStep(edges, sources, tuple(targets), weight, constant, tuple(group))
-    return replace(step, origin=origin_of(expressions[body.value], step, join, side, columns | {held: "value"}))
+    return replace(step, origin=origin_of(expressions[body.value], step, join, columns | {held: "value"}))
 
 
-def joined_keys(join: nodes.JoinNode, side: int, columns: dict[str, str], body: LoopBody) -> dict[str, str]:
+def joined_keys(join: nodes.JoinNode, columns: dict[str, str], body: LoopBody) -> dict[str, str]:
     """Return the columns of the key that a join is by, and the column of the edges for each."""
-    joined = {columns[pair[side]]: pair[1 - side] for pair in join.on}
+    joined = {columns[own]: other for own, other in join.on}
     keys = body.result.keys
     if not joined or len(joined) != len(join.on) or not joined.keys() <= set(keys):
         raise NotLeastValuesError(f"a join of its body is not by {', '.join(keys)} alone")
@@ -263,7 +263,7 @@ def joined_keys(join: nodes.JoinNode, side: int, columns: dict[str, str], body: 
 
 
 def origin_of(
-    written: Expression, step: EdgeStep, join: nodes.JoinNode, side: int, columns_of: dict[str, str]
+    written: Expression, step: EdgeStep, join: nodes.JoinNode, columns_of: dict[str, str]
 ) -> ExpressionOrigin | None:
     """Return the origin of a sum, with the values that errors of the operator have; see `maintain_least_values`."""
     if not isinstance(written, Written):
@@ -275,55 +275,28 @@ def origin_of(
     names |= {name: f"target {number}" for number, name in enumerate(step.target)}
     columns = []
     for shown, name in written.origin.columns:
+        if name not in join.schema.names:
+            continue  # the restricted edges have no such column
         column = ColumnReference(name)
-        of_result, of_edges = column_of(column, join, side), column_of(column, join, 1 - side)
+        of_result, of_edges = column_of(column, join, 0), column_of(column, join, 1)
         found = own.get(columns_of[of_result]) if of_result is not None else None
         found = names.get(of_edges) if found is None and of_edges is not None else found
         columns += [(shown, found)] if found is not None else []
     return replace(written.origin, columns=tuple(columns))
 
 
-def joined_columns(part: nodes.PlanNode) -> tuple[nodes.JoinNode, dict[str, Expression]]:
-    """Return the join that a part of a body selects from, and its columns as expressions of columns of the join."""
-    select, outer = renamed(part)
-    if isinstance(select, nodes.JoinNode):
-        return select, {name: ColumnReference(of) for name, of in outer.items()}
-    if isinstance(select, nodes.SelectNode) and not select.silent:
-        join, inner = renamed(select.input)
-        if isinstance(join, nodes.JoinNode) and set(outer.values()) == set(select.schema.names):
-            computed = dict(zip(select.schema.names, select.expressions, strict=True))
-            return join, {name: with_columns(computed[of], inner) for name, of in outer.items()}
-    raise NotLeastValuesError("a part of its body is no selection of a join")
-
-
-def with_columns(expression: Expression, columns: dict[str, str]) -> Expression:
-    """Return a column, a literal or a sum with other names for its columns."""
-    match expression:
-        case Named():
-            return with_columns(expression.expression, columns)
-        case Written():
-            shown = tuple((name, columns[of]) for name, of in expression.origin.columns if of in columns)
-            return Written(with_columns(expression.expression, columns), replace(expression.origin, columns=shown))
-        case ColumnReference():
-            return ColumnReference(columns[expression.name])
-        case FunctionCall(op="+"):
-            arguments = tuple(with_columns(argument, columns) for argument in expression.arguments)
-            return FunctionCall("+", arguments, expression.options)
-    return expression  # refused wherever it may read columns
-
-
-def addend_of(expression: Expression, join: nodes.JoinNode, side: int, value: str) -> tuple[str | None, int]:
+def addend_of(expression: Expression, join: nodes.JoinNode, value: str) -> tuple[str | None, int]:
     """Return the column or the constant that a step adds to a value."""
-    if column_of(expression, join, side) == value:
+    if column_of(expression, join, 0) == value:
         return None, 0
     if isinstance(expression, FunctionCall) and expression.op == "+":
         arguments = tuple(map(unnamed, expression.arguments))
         for own, other in (arguments, arguments[::-1]):
-            if column_of(own, join, side) == value:
+            if column_of(own, join, 0) == value:
                 if isinstance(other, Literal) and type(other.value) is int and abs(other.value) < 1 << 62:
                     return None, other.value
-                weight = column_of(other, join, 1 - side)
-                if weight is not None and (join.right, join.left)[side].schema.type_of(weight) == INT64:
+                weight = column_of(other, join, 1)
+                if weight is not None and join.right.schema.type_of(weight) == INT64:
                     return weight, 0
     raise NotLeastValuesError(f"{value} is computed in another way than by adding to it")
 
@@ -359,8 +332,8 @@ def without_reverse(steps: list[EdgeStep]) -> list[EdgeStep]:
 
 
 def parts_of(node: nodes.PlanNode) -> Iterator[nodes.PlanNode]:
-    """Yield the collections that a node is the sum of."""
-    if isinstance(node, nodes.ConcatNode):
+    """Yield the collections that a node is the sum of; a difference is one."""
+    if isinstance(node, nodes.ConcatNode) and difference_of(node) is None:
         for inner in node.inputs:
             yield from parts_of(inner)
     else:
@@ -382,7 +355,7 @@ def least_value_loop(renderer: Renderer, leave: nodes.LeaveNode) -> LeastValueLo
     if renderer.context.depth != 1:
         return "times have several coordinates"
     try:
-        loop = recognise(leave)
+        loop = recognise(leave, renderer.context.symbols)
     except NotLeastValuesError as reason:
         return str(reason)
     if not renderer.is_alone and loop.divided_by is None:

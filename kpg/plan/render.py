@@ -36,7 +36,7 @@ from kpg.plan.least_value_loops import (
 )
 from kpg.plan.loop_errors import collect_errors, masks_of
 from kpg.plan.loops import OpenVariable, close_variable, render_variable
-from kpg.plan.node_traversal import count_uses
+from kpg.plan.node_traversal import count_uses, inputs_of
 from kpg.plan.placement import common_placement
 from kpg.plan.reductions import render_reduction
 from kpg.plan.rendered import Context, Rendered, RenderedArrangement
@@ -64,6 +64,7 @@ class Renderer(Streams):
         self._arrangements: dict[tuple[object, tuple[str, ...]], RenderedArrangement] = {}
         self._saturations: dict[nodes.SaturationSpec, list[Rendered]] = {}
         self._least_values: dict[nodes.LeaveNode, LeastValueLoop | str] = {}
+        self._added: dict[nodes.PlanNode, list[nodes.PlanNode]] = {}  # the nodes that its operator reads besides
         self._rules: dict[nodes.Loop, RuleLoop | None] = {}
         self._rendered_rules: dict[nodes.Loop, RenderedRules] = {}
         self._component_operators: dict[nodes.LeaveNode, bool] = {}
@@ -130,9 +131,24 @@ class Renderer(Streams):
         if node not in self._least_values:
             loop = self._least_values[node] = least_value_loop(self, node)
             if not isinstance(loop, str):
+                self._add_inputs(node, loop)
                 self.dataflow.notes.append(f"{node.loop.name} is {strategy_of(loop, self.is_alone)}")
         loop = self._least_values[node]
         return None if isinstance(loop, str) else loop
+
+    def _add_inputs(self, leave: nodes.LeaveNode, loop: LeastValueLoop) -> None:
+        """Note the nodes that an operator reads and the plan does not have: they belong to the node of the operator."""
+        added: list[nodes.PlanNode] = []
+        stack = list(loop.inputs())
+        while stack:
+            node = stack.pop()
+            if node not in self.uses:
+                self.uses[node] = 2  # it is rendered by itself, whoever reads it
+                added.append(node)
+                stack += inputs_of(node)
+        self._added[leave] = added
+        if leave in self.relations:
+            self.relations |= dict.fromkeys(added, self.relations[leave])
 
     def rules_of(self, node: nodes.LeaveNode) -> RuleLoop | None:
         """Return the loop that a node leaves if one operator evaluates it by rules; note for `explain` why not."""
@@ -206,7 +222,8 @@ class Renderer(Streams):
 
     def _error_owners(self, node: nodes.PlanNode) -> Iterator[object]:
         """Return the owners of the errors of one node: itself, and the arrangements that it imports."""
-        yield from (owner for owner in (node, *self._imports_of.get(node, ())) if owner in self.errors)
+        for own in (node, *self._added.get(node, ())):
+            yield from (owner for owner in (own, *self._imports_of.get(own, ())) if owner in self.errors)
 
     # Dependencies
 

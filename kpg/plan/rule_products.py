@@ -216,7 +216,7 @@ class RuleReader:
             return [part for product in self._products(antijoin.left, of) for part in self._without(product, antijoin)]
         return [product for part in node.inputs for product in self._products(part, of)]
 
-    def _without(self, product: Product, antijoin: Antijoin) -> Iterator[Product]:
+    def _without(self, product: Product, antijoin: Difference) -> Iterator[Product]:
         """Yield the rows of a product without those that match: those that fail a test, and those without a match."""
         tests = [test for condition in antijoin.conditions for test in self._tests(condition)]
         for test in tests:  # null, which matches nothing
@@ -263,8 +263,8 @@ class RuleReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Antijoin:
-    """The rows of a node without those that pass some conditions and match a collection from outside."""
+class Difference:
+    """The rows of a node without their matches: those that pass some conditions, as often as another row matches."""
 
     left: nodes.PlanNode
     right: nodes.PlanNode
@@ -272,28 +272,32 @@ class Antijoin:
     conditions: tuple[nodes.FilterNode, ...]
 
 
-def antijoin_of(node: nodes.ConcatNode, loop: nodes.Loop) -> Antijoin | None:
-    """Return a node as an antijoin, as `Collection.antijoin` builds it; None if it is another union."""
+def difference_of(node: nodes.ConcatNode) -> Difference | None:
+    """Return a union as a difference, as `Collection.antijoin` builds it; None if it is another union."""
     if len(node.inputs) != 2 or not isinstance(node.inputs[1], nodes.NegateNode):
         return None
-    left, join = node.inputs[0], node.inputs[1].input
-    names = left.schema.names
-    if not isinstance(join, nodes.JoinNode) or join.columns != tuple((0, name) for name in names):
+    left, (join, columns) = node.inputs[0], renamed(node.inputs[1].input)
+    if not isinstance(join, nodes.JoinNode):
         return None
-    if join.schema.names != names:
+    of = dict(zip(join.schema.names, join.columns, strict=True))
+    if any(of[columns[name]] != (0, name) for name in left.schema.names):
         return None
     inner, conditions = join.left, list[nodes.FilterNode]()
     while inner is not left and isinstance(inner, nodes.FilterNode):
         conditions.append(inner)
         inner = inner.input
-    if inner is not left:
+    return Difference(left, join.right, join.on, tuple(conditions)) if inner is left else None
+
+
+def antijoin_of(node: nodes.ConcatNode, loop: nodes.Loop) -> Difference | None:
+    """Return a union as a difference with a collection from outside, of which at most one row matches each row."""
+    difference = difference_of(node)
+    if difference is None:
         return None
-    if loop in join.right.loops:
+    if loop in difference.right.loops:
         raise NotRulesError("it negates rows of the recursion")
-    right, on = join.right, join.on
-    if not on or not holds_each_once(right, {name for _, name in on}):
-        return None
-    return Antijoin(left, right, on, tuple(conditions))
+    once = difference.on and holds_each_once(difference.right, {name for _, name in difference.on})
+    return difference if once else None
 
 
 def holds_each_once(node: nodes.PlanNode, columns: set[str]) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kpg.plan.least_value_loops import LeastValueLoop, NotLeastValuesError, recognise, strategy_of
+from kpg.plan.least_value_loops import LeastValueLoop, recognise, strategy_of
 from kpg.plan.nodes import LeaveNode
+from kpg.plan.restricted_edges import NotLeastValuesError
 from kpg.query.binary_joins import AntiJoinStep, JoinStep, is_set
 from kpg.query.delta_pipelines import ExtendStep
 from kpg.query.ir.program import Program, Relation, Stratum
@@ -74,11 +75,11 @@ def loop_strategy(program: Program, stratum: Stratum, obstacle: str) -> str:
         return f"a loop: {obstacle}"
     with open_database() as db:
         node = LoweredProgram(db, program).collections[aggregated[0]].node
-    try:
-        assert isinstance(node, LeaveNode)
-        loop = recognise(node)
-    except NotLeastValuesError as reason:
-        return f"a loop: {obstacle.removesuffix(', or counts rows')}, and {reason}"
+        try:
+            assert isinstance(node, LeaveNode)
+            loop = recognise(node, db.symbols)
+        except NotLeastValuesError as reason:
+            return f"a loop: {obstacle.removesuffix(', or counts rows')}, and {reason}"
     return f"{strategy_of(loop, is_alone=True)}; {on_several_workers(loop)}"
 
 

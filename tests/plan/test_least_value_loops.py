@@ -141,7 +141,7 @@ def test_a_cycle_of_negative_weight_has_no_fixed_point():
 
 
 REFUSED = {
-    "a part of its body is no selection of a join": lambda edges, starts: starts.iterate(
+    "a condition of its body reads value": lambda edges, starts: starts.iterate(
         lambda x: (
             x.join(edges, on={"node": "src"})
             .select("value", node="dst")

@@ -43,14 +43,29 @@ ONE_OPERATOR = {
         p(x, a, min(a)) :- e(x, _, _), start(a, _). p(y, b, min(v + w)) :- p(x, a, v), f(x, a, y, b, w).""",
     "greatest of several columns": """.decl p(x: number, y: number, v: number) .output p
         p(x, y, max(w)) :- e(x, y, w). p(x, z, max(v)) :- p(x, y, v), e(y, z, _).""",
+    "comparisons": """d(x, min(v)) :- start(x, v).
+        d(y, min(v + w)) :- d(x, v), e(x, y, w), x != y, w > 0, y < 4.""",
+    "negations": """d(x, min(v)) :- start(x, v).
+        d(y, min(v + w)) :- d(x, v), e(x, y, w), !start(y, _), !e(y, x, w), !e(x, x, _).""",
+    "further atoms": """d(x, min(v)) :- start(x, v).
+        d(y, min(v + w)) :- d(x, v), e(x, y, w), e(y, _, u), u >= 1.
+        d(y, min(v)) :- start(x, _), d(x, v), e(x, y, _).""",
+    "roots and conditions": """.decl p(root: number, y: number, v: number) .output p
+        p(x, x, min(0)) :- start(x, _). p(r, z, min(v + w)) :- p(r, y, v), e(y, z, w), !start(z, w), e(z, _, _).""",
 }
 LOOPS = {
+    "two collections from outside have columns of their own": """d(x, max(v)) :- start(x, v).
+        d(z, max(v)) :- d(x, v), e(x, y, w), e(y, z, w), x != z, !start(z, w).""",
     "computed in another way": "d(x, min(v)) :- start(x, v). d(y, min(v * 2)) :- d(x, v), e(x, y, _).",
     "neither joined nor kept": """.decl p(x: number, y: number, v: number) .output p
         p(x, y, min(w)) :- e(x, y, w). p(y, z, min(v + w)) :- p(x, y, v), e(y, z, w).""",
     "different columns of its key": """.decl p(x: number, y: number, v: number) .output p
         p(x, y, min(w)) :- e(x, y, w). p(x, z, min(v + w)) :- p(x, y, v), e(y, z, w).
         p(z, y, min(v + w)) :- p(x, y, v), e(x, z, w).""",
+    "a condition of its body reads value": """d(x, min(v)) :- start(x, v).
+        d(y, min(v + w)) :- d(x, v), e(x, y, w), v < 3.""",
+    "a condition of its body reads root": """.decl p(root: number, y: number, v: number) .output p
+        p(x, x, min(0)) :- start(x, _). p(r, z, min(v + w)) :- p(r, y, v), e(y, z, w), r != z.""",
     "improves on each cycle": "d(x, max(v)) :- start(x, v). d(y, max(v + 1)) :- d(x, v), e(x, y, _).",
 }
 edges = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 3)), max_size=8)
@@ -98,14 +113,16 @@ def test_texts_are_nodes():
         assert installed.rows("d") == [("a", 1), ("b", 3), ("c", 8)]
 
 
-def test_an_overflow_names_the_rule_and_its_values():
-    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + ONE_OPERATOR["weights"]))) as installed:
+@pytest.mark.parametrize("name", ["weights", "comparisons", "negations"])
+def test_an_overflow_names_the_rule_and_its_values(name):
+    with kpg.open() as db, InstalledProgram(db, compile(parse(HEAD + ONE_OPERATOR[name]))) as installed:
         installed.inputs["start"].insert([(1, 2**63 - 2)])
         installed.inputs["e"].insert([(1, 2, 9)])
         db.advance()
         with pytest.raises(DataError, match=r"int64 overflow in v \+ w") as caught:
             installed.rows("d")
-        assert "It fails for v = 9223372036854775806, w = 9, y = 2." in str(caught.value)
+        shown = str(caught.value).replace("x = 1, ", "")  # where a condition reads x
+        assert "It fails for v = 9223372036854775806, w = 9, y = 2." in shown
         installed.inputs["e"].remove([(1, 2, 9)])
         db.advance()
         assert installed.rows("d") == [(1, 2**63 - 2)]

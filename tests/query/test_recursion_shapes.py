@@ -39,9 +39,20 @@ RULES = {  # the relation that is asked for, and its rules
     "negation": ("p", "p(x, y) :- e(x, y). p(x, z) :- p(x, y), !s(y), e(y, z)."),
     "least value of a column": ("p", "p(x, min(0)) :- s(x). p(y, min(v + w)) :- p(x, v), f(x, y, w)."),
     "greatest value of a column": ("p", "p(x, max(x)) :- s(x). p(y, max(v)) :- p(x, v), e(x, y)."),
+    "least value, comparisons": ("p", "p(x, min(0)) :- s(x). p(y, min(v + w)) :- p(x, v), f(x, y, w), x != y, w > 3."),
+    "least value, negation": ("p", "p(x, min(0)) :- s(x). p(y, min(v + w)) :- p(x, v), f(x, y, w), !s(y), !e(x, y)."),
+    "least value, further atoms": (
+        "p",
+        "p(x, min(0)) :- s(x). p(y, min(v + w)) :- p(x, v), f(x, y, w), s(x), e(y, _).",
+    ),
+    "least value, compared": ("p", "p(x, min(0)) :- s(x). p(y, min(v + w)) :- p(x, v), f(x, y, w), v < 100."),
     "least value of several columns": (
         "t",
         "t(x, y, min(l)) :- f(x, y, l). t(x, z, min(l + m)) :- t(x, y, l), f(y, z, m).",
+    ),
+    "least value of several columns, negation": (
+        "t",
+        "t(x, y, min(l)) :- f(x, y, l). t(x, z, min(l + m)) :- t(x, y, l), f(y, z, m), !s(z), m > 3.",
     ),
     "least value, all columns joined": (
         "t",
@@ -87,6 +98,16 @@ def mutual(db, e):
         return loop.leave(everything)
 
 
+def least(starts, f, restricted):
+    """Return the least sum for each node, along edges with a condition."""
+
+    def step(p):
+        rows = restricted(p.join(f.select(x="x", z="y", l="l"), on="x"))
+        return rows.select(x="z", y=col("y") + col("l")).concat(p).group_by("x").min("y")
+
+    return starts.iterate(step)
+
+
 def loops(db, e, f, s):
     """Return the collections of each shape that `iterate` and `db.loop` can express, and those of the graph library."""
     starts, edges = s.select("x", y=lit(0)), e.select(src="x", dst="y")
@@ -102,21 +123,29 @@ def loops(db, e, f, s):
         "comparisons": e.iterate(lambda p: onward(p, e).filter(col("x") < col("y")).concat(p).distinct()),
         "negation": e.iterate(lambda p: onward(p.antijoin(s, on={"y": "x"}), e).concat(p).distinct()),
         "constants": e.iterate(lambda p: p.semijoin(s, on={"y": "x"}).select("x", y=lit(1)).concat(p).distinct()),
-        "least value of a column": starts.iterate(
-            lambda p: (
-                p.join(f.select(x="x", z="y", l="l"), on="x")
-                .select(x="z", y=col("y") + col("l"))
-                .concat(p)
-                .group_by("x")
-                .min("y")
-            )
+        "least value of a column": least(starts, f, lambda rows: rows),
+        "least value, comparisons": least(starts, f, lambda rows: rows.filter((col("x") != col("z")) & (col("l") > 3))),
+        "least value, negation": least(starts, f, lambda rows: rows.antijoin(s, on={"z": "x"})),
+        "least value, further atoms": least(
+            starts, f, lambda rows: rows.semijoin(s, on="x").join(e.select(at="x", to="y"), on={"z": "at"})
         ),
+        "least value, compared": least(starts, f, lambda rows: rows.filter(col("y") < 100)),
         "greatest value of a column": starts.iterate(
             lambda p: p.join(e.select(x="x", z="y"), on="x").select(x="z", y="y").concat(p).group_by("x").max("y")
         ),
         "least value of several columns": f.iterate(
             lambda t: (
                 t.join(f.select(y="x", z="y", m="l"), on="y")
+                .select(x="x", y="z", l=col("l") + col("m"))
+                .concat(t)
+                .group_by("x", "y")
+                .min("l")
+            )
+        ),
+        "least value of several columns, negation": f.iterate(
+            lambda t: (
+                t.join(f.select(y="x", z="y", m="l"), on="y")
+                .antijoin(s, on={"z": "x"})
                 .select(x="x", y="z", l=col("l") + col("m"))
                 .concat(t)
                 .group_by("x", "y")

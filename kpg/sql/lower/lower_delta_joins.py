@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kpg.api.collection import Collection
-from kpg.columns.expression import Apply, ColumnReference, Expression, FunctionCall, Named, Written
+from kpg.columns.expression import ColumnReference, Expression, with_columns
 from kpg.columns.pause_points import pause
 from kpg.columns.schema import Schema
 from kpg.plan import nodes
@@ -230,8 +230,8 @@ class DeltaPipelineBuilder:
         node = nodes.ExtendNode(schema, frozenset(), tuples.rows.node, (extender,), gates, tuple(outputs.values()))
         rows = Collection(tuples.rows.db, node)
         for condition in conditions:
-            back = {theirs: name for name, theirs in named.items()}
-            rows = rows.filter(renamed(condition, back))
+            back: dict[str, Expression] = {theirs: ColumnReference(name) for name, theirs in named.items()}
+            rows = rows.filter(with_columns(condition, back))
         every = {**tuples.names, **{column: self.names[column] for column in self._needed(step)}}
         return LoweredRelation(rows, every)
 
@@ -262,21 +262,3 @@ class DeltaPipelineBuilder:
         kept = dict.fromkeys(relation.names.values())
         rows = relation.rows.select(*kept) if len(kept) < len(relation.rows.schema) else relation.rows
         return nodes.ArrangeNode(rows.schema, frozenset(), rows.node, index)
-
-
-def renamed(expression: Expression, names: dict[str, str]) -> Expression:
-    """Return an expression with other names for its columns."""
-    match expression:
-        case ColumnReference():
-            return ColumnReference(names.get(expression.name, expression.name))
-        case FunctionCall():
-            arguments = tuple(renamed(argument, names) for argument in expression.arguments)
-            return FunctionCall(expression.op, arguments, expression.options)
-        case Apply():
-            arguments = tuple(renamed(argument, names) for argument in expression.arguments)
-            return Apply(expression.function, expression.returns, expression.kind, arguments, expression.options)
-        case Named():
-            return Named(renamed(expression.expression, names), expression.name)
-        case Written():
-            return Written(renamed(expression.expression, names), expression.origin)
-    return expression
