@@ -79,7 +79,10 @@ class ParseError(ProgramError):
 
 
 class UndefinedName(ProgramError):
-    """A column, relation or answer that does not exist."""
+    """A column, relation or answer that does not exist; `name` is that of a relation that a text names."""
+
+    name: str | None = None
+    existing: tuple[str, ...] = ()  # the names that it was compared with
 
 
 class TypeMismatch(ProgramError):

@@ -9,15 +9,17 @@ hint: Did you mean 'edge'?
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from kpg.errors import ProgramError
+from kpg.errors import ProgramError, UndefinedName
 
 EXCERPT_CHARACTERS = 100  # longer lines are cut around the position, so that the excerpt fits a terminal
 LISTED_NAMES = 12  # names that a hint lists when none is similar
+COMPARED_NAMES = 500  # with a name that is unknown: some milliseconds
 
 Failure = TypeVar("Failure", bound=ProgramError)
 
@@ -80,11 +82,26 @@ def failure(
     return error
 
 
+def undefined(kind: str, name: str, names: Iterable[str], at: Position) -> UndefinedName:
+    """Return the error for a name in a text that no relation has, for the caller to raise."""
+    existing = tuple(names)
+    error = failure(UndefinedName, f"no {kind} is called {name!r}", at, hint=did_you_mean(name, existing))
+    error.name, error.existing = name, existing
+    return error
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """Return a hint with the most similar of the existing names, or else with a list of them."""
+    """Return a hint with the most similar of the existing names, or else with a list of them.
+
+    Of very many names it compares those that begin alike.
+    """
     existing = sorted(set(names))
-    by_lower_case = {other.lower(): other for other in existing}
-    close = difflib.get_close_matches(name, existing, n=1) or [
+    compared = existing
+    if len(existing) > COMPARED_NAMES:
+        place = bisect_left(existing, name)
+        compared = existing[max(0, place - COMPARED_NAMES // 2) :][:COMPARED_NAMES]
+    by_lower_case = {other.lower(): other for other in compared}
+    close = difflib.get_close_matches(name, compared, n=1) or [
         by_lower_case[other] for other in difflib.get_close_matches(name.lower(), by_lower_case, n=1)
     ]
     if close:

@@ -44,7 +44,7 @@ from kpg.protocol import requests
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.json_schema import schema
 from kpg.protocol.message_codec import plain, read
-from kpg.protocol.replies import RowsReply
+from kpg.protocol.replies import AnyReply, RowsReply
 from kpg.protocol.strict_decoder import build
 from kpg.server.client_connection import as_reply
 from kpg.server.console_files import console_files, console_response
@@ -196,9 +196,9 @@ async def query(hub: Hub, parameters: dict[str, str], holder: TokenHolder) -> Re
 async def reply_to(hub: Hub, request: requests.Request, size: int, holder: TokenHolder) -> Response:
     """Run a request. Many rows are sent page by page, as the client reads them: their body has no length."""
     reply, pages = await perform(hub, request, size, holder)
-    members = {name: value for name, value in plain(reply).items() if name not in ("id", "more")}
     if pages is None:
-        return Response(200, to_json(members))
+        return Response(200, await hub.written(reply_json, reply))
+    members = members_of(reply)
     first = members.pop("rows")
     head = f'{to_json({"columns": members.pop("columns")})[:-2]},"rows":[{rows_json(first)}'
     end = f"],{to_json(members)[1:]}" if members else "]}\n"
@@ -213,6 +213,16 @@ async def rows_events(head: str, pages: AsyncGenerator[RowsReply, None], end: st
         async for page in pages:
             yield f",{rows_json(plain(page)['rows'])}"
         yield end
+
+
+def members_of(reply: AnyReply) -> dict[str, Any]:
+    """Return the members of a reply over HTTP."""
+    return {name: value for name, value in plain(reply).items() if name not in ("id", "more")}
+
+
+def reply_json(reply: AnyReply) -> str:
+    """Return a reply over HTTP as JSON text."""
+    return to_json(members_of(reply))
 
 
 def rows_json(rows: list[list[Any]]) -> str:

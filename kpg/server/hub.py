@@ -19,6 +19,7 @@ from typing import Any, Final
 from kpg.errors import Closed
 from kpg.observe.metrics import as_prometheus, snapshot
 from kpg.protocol import requests
+from kpg.protocol.replies import AnyReply, CatalogReply
 from kpg.server.change_payload import ChangePayload, QueryRows
 from kpg.server.client_connection import PERMANENT_FAILURES, ClientConnection
 from kpg.server.engine_thread import EngineThread
@@ -35,6 +36,7 @@ from kpg.server.tokens import TokenHolder, Tokens
 from kpg.service import Service
 
 HTTP_OWNER: Final = 0  # in the ids of HTTP requests
+MAX_LOOP_RELATIONS: Final = 200  # of a catalogue that the event loop writes as text: a millisecond
 DRAIN_POLL_SECONDS: Final = 0.01  # between two looks at the requests under way when the server ends
 
 
@@ -59,7 +61,7 @@ class Hub:
         self.shutdown = shutdown
         self.is_ending = False  # requests under way are finished, others refused
         self.loop = loop
-        self.decoder = ThreadPoolExecutor(1, "kpg-decoder")  # decodes large messages, while the loop serves others
+        self.decoder = ThreadPoolExecutor(1, "kpg-decoder")  # of large messages, while the loop serves others
         self._session_numbers = itertools.count(1)
         self._http_numbers = itertools.count(1)
         self.served = ServedInterests()
@@ -70,6 +72,12 @@ class Hub:
         """Call a function on the event loop's thread."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(function, *arguments)
+
+    async def written(self, write: Callable[[AnyReply], str], message: AnyReply) -> str:
+        """Return a message as text; another thread writes a long catalogue, while the loop serves others."""
+        if isinstance(message, CatalogReply) and len(message.relations) > MAX_LOOP_RELATIONS:
+            return await self.loop.run_in_executor(self.decoder, write, message)
+        return write(message)
 
     def connect(self) -> ClientConnection:
         """Add a client. It takes the place of the oldest lost session if there are too many."""
@@ -200,9 +208,8 @@ class Hub:
 
 def service_gauges(service: Service) -> dict[str, float]:
     """Return the gauges of a service."""
-    rules = len(service.rules.names())
     return {
         "kpg_interests": len(service.interests),
-        "kpg_rules": rules,
-        "kpg_relations": len(service.relations()) - rules,
+        "kpg_rules": len(service.rules.names()),
+        "kpg_relations": len(service.catalog.relations),
     }

@@ -279,7 +279,7 @@ class Listener:
                 for number, message in enumerate(messages):
                     if number:  # serve others in between: `send` does not wait while the socket takes everything
                         await asyncio.sleep(0)
-                    await socket.send(encode(message))
+                    await socket.send(await self.hub.written(encode, message))
                     progress.note_sent()
                     self.hub.metrics.add("kpg_messages_sent_total")
                 if on_sent is not None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kpg.columns.pause_points import pause
 from kpg.errors import InputError, KpgError, NotAuthorised, SchemaMismatch, Stopped, UndefinedName
 from kpg.protocol import parts, replies, requests
 from kpg.query.lower.value_expressions import column_type
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kpg.server.tokens import TokenHolder
 
 USER_FACTOR = 100  # by which the request of a user may raise a limit of its query
+RELATIONS_PER_PAUSE = 100  # that are listed between two pauses: less than a millisecond
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,13 +280,15 @@ def explain(context: RequestContext, request: requests.ExplainRequest) -> replie
 
 @handles(requests.CatalogRequest)
 def list_relations(context: RequestContext, request: requests.CatalogRequest) -> replies.CatalogReply:
-    """List all relations, attributes and rules with their columns."""
+    """List all relations, attributes and rules with their columns, as they are when the request begins."""
     service = context.service
-    rules = set(service.rules.names())
-    relations = []
-    for name, relation in sorted(service.relations().items()):
-        columns = tuple(parts.ColumnSpec(column.name, type_name(column.kind)) for column in relation.columns)
-        relations.append(parts.RelationSpec(name, relation_role(name, rules), columns))
+    rules, relations = set(service.rules.by_name), []
+    with service.db.in_turns():
+        for number, (name, relation) in enumerate(sorted(service.relations().items())):
+            columns = tuple(parts.ColumnSpec(column.name, type_name(column.kind)) for column in relation.columns)
+            relations.append(parts.RelationSpec(name, relation_role(name, rules), columns))
+            if number % RELATIONS_PER_PAUSE == 0:
+                pause()
     return replies.CatalogReply(request.id, tuple(relations), last_time(service))
 
 

@@ -26,8 +26,8 @@ from kpg.columns.schema import Schema
 from kpg.columns.table_rows import decode, encode
 from kpg.columns.updates import Ints, Updates, constant
 from kpg.errors import Closed, InUse, SchemaMismatch, UndefinedName
-from kpg.query.ir.program import Relation
 from kpg.query.source_text import did_you_mean
+from kpg.service.named_relations import NamedRelations
 from kpg.service.relation_declarations import RelationDeclaration
 
 if TYPE_CHECKING:
@@ -73,11 +73,22 @@ class Catalog:
 
     def __init__(self, db: Database) -> None:
         self.db = db
-        self.relations: dict[str, BaseRelation] = {}
+        self.relations: dict[str, BaseRelation] = {}  # changed by `put` and `remove` only
+        self.named = NamedRelations()  # the same, as programs name them
 
     def add(self, declaration: RelationDeclaration, keep_on_disk: bool = True) -> None:
         """Create a relation."""
-        self.relations[declaration.name] = BaseRelation(self.db, declaration, keep_on_disk)
+        self.put(BaseRelation(self.db, declaration, keep_on_disk))
+
+    def put(self, relation: BaseRelation) -> None:
+        """Add a relation, or replace the one with its name."""
+        self.relations[relation.name] = relation
+        self.named.put(relation.declaration.in_program())
+
+    def remove(self, name: str) -> None:
+        """Remove a relation, if there is one with this name."""
+        self.relations.pop(name, None)
+        self.named.remove(name)
 
     def find(self, name: str) -> BaseRelation:
         """Return a relation by name; raise if there is none."""
@@ -88,11 +99,7 @@ class Catalog:
     def drop(self, name: str) -> None:
         """Drop a relation and its rows; raise while a query reads it."""
         self.find(name).drop()
-        del self.relations[name]
-
-    def in_program(self) -> dict[str, Relation]:
-        """Return all relations as programs name them."""
-        return {name: relation.declaration.in_program() for name, relation in self.relations.items()}
+        self.remove(name)
 
     # Transactions
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,7 @@ from kpg.api.operator_description import describe_operators
 from kpg.api.usage_groups import UsageGroup
 from kpg.errors import InputError, NotAuthorised
 from kpg.service.relation_declarations import is_attribute
-from kpg.service.rules import SYSTEM_PREFIX
+from kpg.service.system_relations import SYSTEM_PREFIX
 from kpg.sql.catalog.database_catalog import catalog_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 Description = dict[str, Any]
 Cells = tuple[Any, ...]
 
+ROWS_PER_PART: Final = 500  # of a table of relations, between two pauses: a few milliseconds
 MAX_AGE_SECONDS: Final = 0.5  # a console asks for several tables at once, about once a second
 MAX_TEXT_CHARACTERS: Final = 2_000  # of a rule's text in a table
 
@@ -125,7 +127,9 @@ class Inspector:
             if not arrangement["private"]:
                 sizes.setdefault(arrangement["dataflow"], arrangement)
         followed = Counter(interest.name for interest in service.interests.values())
-        for name, relation in sorted(service.relations().items()):
+        for number, (name, relation) in enumerate(sorted(service.relations().items()), 1):
+            if number % ROWS_PER_PART == 0:
+                service.db.pause_request()
             columns = ", ".join(f"{column.name}: {column.kind}" for column in relation.columns)
             text = service.rules.by_name.get(name)
             described = sizes.get(name) or sizes.get(f"answer {name}") or sizes.get(f"shared answer {name}")
@@ -346,6 +350,9 @@ def first(frontier: list[list[int]]) -> int | None:
 def as_table(columns: dict[str, str], rows: Iterable[Cells]) -> pa.Table:
     """Return rows as a table with columns of the given types."""
     fields = [pa.field(name, TYPES[kind.rstrip("?")], kind.endswith("?")) for name, kind in columns.items()]
-    cells = [*zip(*rows, strict=True)] or [()] * len(fields)
-    arrays = [pa.array(column, field.type) for column, field in zip(cells, fields, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    schema, remaining, parts = pa.schema(fields), iter(rows), []
+    while part := [*islice(remaining, ROWS_PER_PART)]:
+        cells = zip(*part, strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(cells, fields, strict=True)]
+        parts.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return pa.Table.from_batches(parts, schema)

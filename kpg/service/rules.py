@@ -1,36 +1,27 @@
-"""The registered rules of a service, and the system relations that describe them.
+"""The registered rules of a service.
 
     store.add(...)                      keep a checked text; build nothing
     store.program(names, base, cut)     the rules and base relations that some answers need, as one program
 
 The program contains each rule once, in registration order. The same texts registered in the same order therefore give
 the same program, so that all workers build the same dataflow. Dependencies are not followed past the relations in
-`cut`: an existing answer takes the place of each.
-
-Rules and queries can read the catalogue itself through three system relations:
-
-    sys_rule(name, language, text)             each rule that clients can ask for
-    sys_reads(reader, read, how)               the dependencies: "reads", "negates", "takes the sum of", ...
-    sys_column(relation, place, name, kind)    the columns of each relation; `place` is the position, from 0
-
-They are filled when the first text reads one of them, and kept up to date from then on; before that they cost nothing.
-They are derived from the registered texts, so they are not stored on disk.
+`cut`: an existing answer takes the place of each. To add or remove a text costs as much as the text is long, however
+many texts there are.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kpg.errors import InUse, UndefinedName
 from kpg.query.ir.program import Directive, Program, Relation
-from kpg.query.ir.rewrites.stratify import dependencies
 from kpg.query.ir.verify import atoms_of
 from kpg.query.source_text import did_you_mean
-from kpg.service.base_relations import Catalog, EncodedChanges
 from kpg.service.languages import RuleText
-from kpg.service.relation_declarations import RelationDeclaration
+from kpg.service.named_relations import NamedRelations
 
 T = TypeVar("T")
 
@@ -46,6 +37,11 @@ class RegisteredText:
     text: RuleText
     reads: frozenset[str]
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it is that of a query, which no client has registered."""
+        return not self.language
+
 
 @dataclass(slots=True)
 class RuleStore:
@@ -53,12 +49,15 @@ class RuleStore:
 
     texts: dict[int, RegisteredText] = field(default_factory=dict)
     by_name: dict[str, RegisteredText] = field(default_factory=dict)
+    readable: NamedRelations = field(default_factory=NamedRelations)  # user-named relations without parameters
+    changed: OrderedDict[int, None] = field(default_factory=OrderedDict)  # numbers added or removed, until described
+    _by_source: dict[tuple[str, str, str | None], RegisteredText] = field(default_factory=dict)
+    _readers: dict[str, dict[int, RegisteredText]] = field(default_factory=dict)  # by what they read, then by number
     _next: int = 0
 
     def find_identical(self, language: str, source: str, name: str | None) -> RegisteredText | None:
         """Return the registered text with exactly this language, source and name, if there is one."""
-        wanted = (language, source, name)
-        return next((text for text in self.texts.values() if (text.language, text.source, text.name) == wanted), None)
+        return self._by_source.get((language, source, name))
 
     def add(
         self, language: str, source: str, name: str | None, text: RuleText, number: int | None = None
@@ -68,8 +67,21 @@ class RuleStore:
         registered = RegisteredText(self._next if number is None else number, language, source, name, text, reads)
         self._next = registered.number + 1
         self.texts[registered.number] = registered
-        self.by_name |= {relation.name: registered for relation in text.relations}
+        if not registered.is_temporary:
+            self.changed[registered.number] = None
+            self._by_source.setdefault((language, source, name), registered)
+        for relation in text.relations:
+            self.by_name[relation.name] = registered
+            if not relation.name.startswith("@") and text.parameters is None:
+                self.readable.put(relation, not registered.is_temporary)
+        for read in reads:
+            self._readers.setdefault(read, {})[registered.number] = registered
         return registered
+
+    def readers(self, names: Iterable[str]) -> list[RegisteredText]:
+        """Return the texts that read one of the names, in registration order."""
+        readers = {number: text for name in names for number, text in self._readers.get(name, {}).items()}
+        return [readers[number] for number in sorted(readers)]
 
     def remove(self, name: str, may_name: Callable[[str], bool] = lambda name: True) -> RegisteredText:
         """Remove the text that defines a rule; raise while rules of other texts read it.
@@ -80,15 +92,25 @@ class RuleStore:
         own = {relation.name for relation in removed.text.relations}
         self.require_unread(own, f"cannot unregister {name!r}", may_name, removed)
         del self.texts[removed.number]
+        if not removed.is_temporary:
+            self.changed[removed.number] = None
+        source = (removed.language, removed.source, removed.name)
+        if self._by_source.get(source) is removed:
+            del self._by_source[source]
         for relation in own:
             del self.by_name[relation]
+            self.readable.remove(relation, not removed.is_temporary)
+        for read in removed.reads:
+            del self._readers[read][removed.number]
+            if not self._readers[read]:
+                del self._readers[read]
         return removed
 
     def require_unread(
         self, names: set[str], what: str, may_name: Callable[[str], bool], besides: RegisteredText | None = None
     ) -> None:
         """Raise while rules read one of some names; the error names those that the caller may see."""
-        readers = [text for text in self.texts.values() if text is not besides and text.reads & names]
+        readers = [text for text in self.readers(names) if text is not besides]
         if readers:
             readings = [reader for text in readers for reader in text.text.names]
             seen = list(filter(may_name, readings))
@@ -104,15 +126,6 @@ class RuleStore:
     def names(self) -> list[str]:
         """Return the rules that clients can ask for, in registration order."""
         return [name for text in self.texts.values() for name in text.text.names]
-
-    def relations(self) -> dict[str, Relation]:
-        """Return the relations that other rules may read: user-named ones without parameters."""
-        return {
-            relation.name: relation
-            for text in self.texts.values()
-            for relation in text.text.relations
-            if not relation.name.startswith("@") and text.text.parameters is None
-        }
 
     def relation(self, name: str) -> Relation:
         """Return the relation of a rule."""
@@ -177,60 +190,3 @@ def relations_read(text: RuleText) -> list[str]:
     """Return the relations that the rules of a text read, its own included."""
     in_rules = {atom.relation for rule in text.rules for atom in atoms_of(rule)}
     return sorted(in_rules | {reduction.source for reduction in text.reductions})
-
-
-# System relations
-
-SYSTEM_PREFIX = "sys_"
-SYSTEM_RELATIONS = (
-    RelationDeclaration("sys_rule", (("name", "symbol"), ("language", "symbol"), ("text", "symbol"))),
-    RelationDeclaration("sys_reads", (("reader", "symbol"), ("read", "symbol"), ("how", "symbol"))),
-    RelationDeclaration(
-        "sys_column", (("relation", "symbol"), ("place", "number"), ("name", "symbol"), ("kind", "symbol"))
-    ),
-)
-SYSTEM_NAMES = frozenset(declaration.name for declaration in SYSTEM_RELATIONS)
-RowsByRelation = dict[str, set[tuple[Any, ...]]]
-
-
-class SystemRelations:
-    """Keeps the system relations equal to the catalogue, once a text reads one of them."""
-
-    def __init__(self, catalog: Catalog, rules: RuleStore) -> None:
-        self._catalog = catalog
-        self._rules = rules
-        self._current: RowsByRelation | None = None  # the rows inserted so far; None until first needed
-
-    def require(self, names: frozenset[str] | set[str]) -> None:
-        """Create and fill the system relations if one of them is among `names`."""
-        if self._current is None and names & SYSTEM_NAMES:
-            for declaration in SYSTEM_RELATIONS:
-                self._catalog.add(declaration, keep_on_disk=False)
-            self._current = {name: set() for name in SYSTEM_NAMES}
-            self.update()
-
-    def update(self) -> None:
-        """Transact the difference after a relation or rule was added or removed."""
-        if self._current is None:
-            return
-        wanted = self.rows()
-        changes: list[EncodedChanges] = []
-        for name in sorted(SYSTEM_NAMES):
-            for rows, diff in ((wanted[name] - self._current[name], 1), (self._current[name] - wanted[name], -1)):
-                if rows:
-                    changes += self._catalog.encode_rows(name, sorted(rows), diff)
-        self._current = wanted
-        if changes:
-            self._catalog.transact(changes, None)
-
-    def rows(self) -> RowsByRelation:
-        """Compute the rows that describe the catalogue now."""
-        rows: RowsByRelation = {name: set() for name in SYSTEM_NAMES}
-        for text in self._rules.texts.values():
-            rows["sys_rule"] |= {(name, text.language, text.source) for name in text.text.names}
-        program = self._rules.program(self._rules.by_name, self._catalog.in_program())
-        rows["sys_reads"] |= {(edge.reader, edge.read, edge.blocking or "reads") for edge in dependencies(program)}
-        for relation in {**self._catalog.in_program(), **self._rules.relations()}.values():
-            for index, column in enumerate(relation.columns):
-                rows["sys_column"].add((relation.name, index, column.name, column.kind))
-        return rows

@@ -16,7 +16,7 @@ db, relations, their rows and rules survive a restart; interests do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from os import PathLike
 from time import monotonic
@@ -30,6 +30,7 @@ from kpg.observe.attributes import ATTRIBUTES, resolve_attributes
 from kpg.observe.event_log import EventLog
 from kpg.observe.sinks import Sink
 from kpg.query.ir.program import Relation
+from kpg.query.source_text import did_you_mean
 from kpg.service.base_relations import Catalog, Change, ChangeBlock, EncodedChanges
 from kpg.service.grants import Grants
 from kpg.service.hidden_rules import HiddenRules
@@ -37,6 +38,7 @@ from kpg.service.inspection import Inspector
 from kpg.service.interests import InterestOptions, InterestRegistry
 from kpg.service.languages import RuleText, check_functors, read_rules
 from kpg.service.limits import Limits
+from kpg.service.named_relations import words_of
 from kpg.service.one_shot import OneShotQueries, explain
 from kpg.service.planner import Planner, Wait, wait_for
 from kpg.service.reading_rights import missing_right, missing_right_of_owners
@@ -47,11 +49,12 @@ from kpg.service.relation_declarations import (
     declare_attribute,
     declare_relation,
 )
-from kpg.service.rules import SYSTEM_PREFIX, SYSTEM_RELATIONS, RuleStore, SystemRelations, relations_read
+from kpg.service.rules import RuleStore, relations_read
 from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
 from kpg.service.sql_relations import Result, SqlRelations, execute_text
 from kpg.service.subscription import Interest
+from kpg.service.system_relations import SYSTEM_PREFIX, SYSTEM_RELATIONS, SystemRelations
 from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
 
 if TYPE_CHECKING:
@@ -59,7 +62,9 @@ if TYPE_CHECKING:
     from kpg.sql.session.query_result import QueryResult
     from kpg.sql.session.sql_session import SqlSession
 
+RuleReader = Callable[[str, str, str | None, Mapping[str, Relation]], RuleText]
 DEFAULT_LIMITS = Limits()
+SYSTEM_IN_PROGRAM = {declaration.name: declaration.in_program() for declaration in SYSTEM_RELATIONS}
 
 
 class Service:
@@ -97,7 +102,7 @@ class Service:
         self.interests = self._registry.interests
         self._inspector = Inspector(self)
         self._store = DeclarationStore(db)
-        self._system = SystemRelations(self.catalog, self.rules)
+        self._system = SystemRelations(db, self.catalog, self.rules)
         for declaration in self._store.relations():
             self.catalog.add(declaration)
         self.sql = SqlRelations(db, self.catalog, self.planner, self._require_unused, self._registry.new_number)
@@ -105,7 +110,7 @@ class Service:
         if db.is_durable:
             self.sql.publish()  # rules read the tables and views of SQL
         for number, language, source, name in self._store.texts():
-            text = read_rules(language, source, name, self.relations())
+            text = self._read_beside_mentioned(read_rules, language, source, name)
             self._system.require(self.rules.add(language, source, name, text, number).reads)
         self._scheduled = ScheduledChanges(self.catalog)
 
@@ -115,7 +120,7 @@ class Service:
         """Raise if a rule or an interest reads one of the names, which SQL is about to drop."""
         dropped = set(names)
         held = sorted(self._followed_names() & dropped)
-        readers = [name for text in self.rules.texts.values() if text.reads & dropped for name in text.text.names]
+        readers = [name for text in self.rules.readers(dropped) for name in text.text.names]
         if held or readers:
             what = f"an interest in {held[0]}" if held else f"the rule {readers[0]}"
             error = InUse(f"cannot drop {', '.join(sorted(dropped))}: {what} reads it", hint="End that first.")
@@ -137,10 +142,12 @@ class Service:
     ) -> None:
         """Create a base relation; repeating the same declaration has no effect."""
         self._create(declare_relation(name, columns, semantics, key, order))
+        self._system.update()
 
     def create_attribute(self, name: str, kind: Any, *, semantics: str = "distinct", entity: Any = int) -> None:
         """Create an attribute such as :person/name: a relation of entities and values."""
         self._create(declare_attribute(name, kind, semantics, entity))
+        self._system.update()
 
     def _create(self, declaration: RelationDeclaration) -> None:
         name = declaration.name
@@ -153,7 +160,6 @@ class Service:
         self.catalog.add(declaration)
         self._store.add_relation(declaration)
         self.grants.own([name])
-        self._system.update()
 
     def drop_relation(self, name: str) -> None:
         """Drop a relation or attribute with its rows; raise while a rule, an interest or a view of SQL reads it."""
@@ -256,27 +262,44 @@ class Service:
             check_name(relation.name, attribute=False)
             self._create(RelationDeclaration(relation.name, tuple((one.name, one.kind) for one in relation.columns)))
         if not rule_text.rules:
+            self._system.update()
             return ()
         registered = self.rules.add(language, text, name, rule_text)
         self.grants.own(own)
-        if self._observed.isdisjoint(self.rules.needed(rule_text.names)[1]):  # else it ends with the event log
+        if not self._reads_observed(rule_text.names):  # else it ends with the event log
             self._store.add_text(registered)
         self._system.require(registered.reads)
         self._system.update()
         return rule_text.names
 
+    def _reads_observed(self, names: Sequence[str]) -> bool:
+        """Return whether some rules read attributes of the event log."""
+        return bool(self._observed) and not self._observed.isdisjoint(self.rules.needed(names)[1])
+
     def _read_rules(self, language: str, text: str, name: str | None) -> RuleText:
         """Read and check a text; again if what it names has changed meanwhile: others run unless the text is short."""
-        if self.planner.is_read_whole(text):
-            return self.planner.rules(language, text, name, self.relations())
+        with nullcontext() if self.planner.is_read_whole(text) else self.db.in_turns():
+            return self._read_beside_mentioned(self.planner.rules, language, text, name)
+
+    def _read_beside_mentioned(self, read: RuleReader, language: str, text: str, name: str | None) -> RuleText:
+        """Read a text beside the relations that it mentions; the hints of errors name others, too."""
+        words = words_of(f"{text} {name}")
         while True:
-            existing = self.relations()
-            with self.db.in_turns():
-                rule_text = self.planner.rules(language, text, name, existing)
-            now = self.relations()
+            existing = self._mentioned(language, words)
+            try:
+                rule_text = read(language, text, name, existing)
+            except UndefinedName as error:
+                if error.name is not None:
+                    error.hint = did_you_mean(error.name, (*error.existing, *self.relations()))
+                raise
+            now = self._mentioned(language, words)
             own = [relation.name for relation in (*rule_text.relations, *rule_text.bases)]
             if all(existing.get(used) == now.get(used) for used in (*own, *relations_read(rule_text))):
                 return rule_text
+
+    def _mentioned(self, language: str, words: set[str]) -> dict[str, Relation]:
+        """Return the relations that a text with some words can name, and the tenant may read."""
+        return self.grants.visible(SYSTEM_IN_PROGRAM | self.answers.mentioned(language, words))
 
     def execute_sql(
         self,
@@ -327,8 +350,7 @@ class Service:
 
     def relations(self) -> dict[str, Relation]:
         """Return base relations, system relations and rules, as programs name them, that the tenant may read."""
-        system = {declaration.name: declaration.in_program() for declaration in SYSTEM_RELATIONS}
-        return self.grants.visible(system | self.catalog.in_program() | self.rules.relations())
+        return self.grants.visible(SYSTEM_IN_PROGRAM | self.catalog.named.by_name | self.rules.readable.by_name)
 
     def _require_free(self, names: Iterable[str]) -> None:
         """Raise if one of the names is in use, by whomever."""

@@ -49,7 +49,9 @@ from kpg.service.dataflow_builder import DataflowBuilder, QuerySource
 from kpg.service.dataflows import AnswerFilter, MaintainedAnswer, TenantDataflow
 from kpg.service.languages import RuleText, read_edn
 from kpg.service.limits import Limits
+from kpg.service.named_relations import words_of
 from kpg.service.planner import Planner
+from kpg.service.relation_declarations import is_attribute
 from kpg.service.rules import RuleStore
 from kpg.service.templates import TOKEN, lift_constants, shape
 from kpg.service.tenant_parts import TenantPart, TokenFilter
@@ -134,9 +136,16 @@ class AnswerBuilder:
         """Return the relation of a query's parameters, if it has any."""
         return self.rules.by_name[name].text.parameters if name in self.rules.by_name else None
 
+    def mentioned(self, language: str, words: set[str]) -> dict[str, Relation]:
+        """Return the relations that a text with some words can name."""
+        attributes: dict[str, Relation] = {}
+        if language == "edn":  # a pattern may stand for all attributes
+            attributes = {name: one for name, one in self.catalog.named.by_name.items() if is_attribute(name)}
+        return attributes | self.catalog.named.mentioned(words) | self.rules.readable.mentioned(words)
+
     def program(self, name: str, cut: frozenset[str] = frozenset(), unregistered: RuleText | None = None) -> Program:
         """Return the program that an answer needs."""
-        return self.rules.program([name], self.catalog.in_program(), cut, unregistered)
+        return self.rules.program([name], self.catalog.named.by_name, cut, unregistered)
 
     def compiled_program(
         self, name: str, cut: frozenset[str] = frozenset(), unregistered: RuleText | None = None
@@ -356,7 +365,8 @@ class TenantBuilder:
 
     def shared_by_shape(self, name: str) -> tuple[TenantDataflow, ArgumentRow]:
         """Return the dataflow of all queries with the shape of this one, and the constants of this one."""
-        text = self.answers.rules.find(name).text
+        registered = self.answers.rules.find(name)
+        text = registered.text
         if text.query is None or text.parameters is not None:
             hint = "Give arguments: without them all interests share one answer anyway."
             raise ProgramError(f"{name} is not an EDN query whose constants can become arguments", hint=hint)
@@ -369,7 +379,7 @@ class TenantBuilder:
 
         def build() -> TenantDataflow:
             label = self.answers.unique_label("shape")
-            existing = self.answers.catalog.in_program() | self.answers.rules.relations()
+            existing = self.answers.mentioned("edn", words_of(registered.source))
             others = {relation: columns for relation, columns in existing.items() if relation != name}
             text = read_edn([template.query], label, others, template)
             return self._for_query(label, text, text)

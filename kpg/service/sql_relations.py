@@ -203,12 +203,12 @@ class SqlRelations:
         sources |= {name: view.arrangement for name, view in sql.installed.items()}
         for name, relation in tuple(self._catalog.relations.items()):
             if isinstance(relation, SqlRelation) and name not in sources:
-                del self._catalog.relations[name]
+                self._catalog.remove(name)
         for name, source in sources.items():
             self._publish(name, source)
 
     def _publish(self, name: str, source: Input | Arrangement) -> None:
         try:
-            self._catalog.relations[name] = SqlRelation(self.db, name, source)
+            self._catalog.put(SqlRelation(self.db, name, source))
         except TypeMismatch:  # a type that rules do not have: the relation is there for SQL only
-            self._catalog.relations.pop(name, None)
+            self._catalog.remove(name)

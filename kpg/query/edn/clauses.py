@@ -29,7 +29,7 @@ from kpg.query.ir.literals import Atom, Comparison, Conjunction, Disjunction, Fo
 from kpg.query.ir.program import Relation, RelationColumn, Rule
 from kpg.query.ir.resolve_kinds import WRITTEN_AS_TEXT
 from kpg.query.ir.terms import NUMBERS, CallTerm, ConstantTerm, Kind, Term, Value, VariableTerm, WildcardTerm
-from kpg.query.source_text import did_you_mean, failure
+from kpg.query.source_text import did_you_mean, failure, undefined
 
 CHAINED = ("<", "<=", ">", ">=", "=", "==")  # may compare more than two values, each with the next
 COMPARE = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "=", "==": "=", "!=": "!=", "not=": "!=", "<>": "!="}
@@ -215,8 +215,7 @@ class ClauseParser:
     def rule_atom(self, name: Form, arguments: tuple[Form, ...]) -> Atom:
         """Parse `(knows ?a ?b)`; `...` stands for wildcards."""
         if name.value not in self.rules:
-            hint = did_you_mean(name.value, [*self.rules, "not", "or", "and", *COMPARE])
-            raise failure(UndefinedName, f"no rule is called {name.value!r}", name.at, hint=hint)
+            raise undefined("rule", name.value, [*self.rules, "not", "or", "and", *COMPARE], name.at)
         if arguments and arguments[-1].is_symbol("..."):
             missing = max(0, self.rules[name.value] - len(arguments) + 1)
             terms = (*map(self.term, arguments[:-1]), *(WildcardTerm(arguments[-1].at),) * missing)

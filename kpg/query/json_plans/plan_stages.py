@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from kpg.errors import UndefinedName
 from kpg.query.edn.clauses import attribute_name
 from kpg.query.ir.body_variables import bound_by
 from kpg.query.ir.instants import MILLISECONDS, truncated
@@ -22,7 +21,7 @@ from kpg.query.ir.program import AggregateReduction, Relation, RelationColumn, R
 from kpg.query.ir.terms import CallTerm, ConstantTerm, Kind, Term, VariableTerm
 from kpg.query.json_plans.json_access import Json
 from kpg.query.json_plans.pull_stages import build_level, build_pull
-from kpg.query.source_text import did_you_mean, failure
+from kpg.query.source_text import did_you_mean, undefined
 
 PREDICATES = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "=", "NEQ": "!="}
 FUNCTIONS = {"ADD": "+", "SUBTRACT": "-", "MULTIPLY": "*", "DIVIDE": "/"}
@@ -91,8 +90,7 @@ class StageTranslator:
         bound_names = {*self.attributes, *(rule for rule, arity in self.rules.items() if arity == 2)}
         name = attribute_name(json.text(), bound_names)
         if name is None:
-            hint = did_you_mean(json.text(), bound_names)
-            raise failure(UndefinedName, f"no attribute is called {json.text()!r}", json.at, hint=hint)
+            raise undefined("attribute", json.text(), bound_names, json.at)
         return name
 
     def term(self, json: Json, fixed: bool) -> Term:
@@ -107,8 +105,7 @@ class StageTranslator:
         names, name = items[0].variables(), items[1].text()
         arity = self.rules.get(name, len(self.attributes.get(name, ())))
         if not arity:
-            hint = did_you_mean(name, [*self.rules, *self.attributes])
-            raise failure(UndefinedName, f"no rule is called {name!r}", items[1].at, hint=hint)
+            raise undefined("rule", name, [*self.rules, *self.attributes], items[1].at)
         if arity != len(names):
             raise items[0].wrong(f"{name} has {arity} columns, not {len(names)}")
         terms = tuple(VariableTerm(variable, items[0].at) for variable in names)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kpg.errors import ProgramError, TypeMismatch, UndefinedName
+from kpg.errors import ProgramError, TypeMismatch
 from kpg.query.ir.check_calls import check_call
 from kpg.query.ir.constructors import Signatures
 from kpg.query.ir.functors import TESTS
 from kpg.query.ir.literals import Atom, Formula, Test, aggregates, subformulas, terms
 from kpg.query.ir.program import Directive, Program, Relation, SizeLimit
 from kpg.query.ir.terms import subterms
-from kpg.query.source_text import did_you_mean, failure
+from kpg.query.source_text import failure, undefined
 
 
 def check_names(program: Program) -> Program:
@@ -31,8 +31,7 @@ def check_names(program: Program) -> Program:
     named: list[Directive | SizeLimit] = [*program.directives, *program.limits]
     for directive in named:
         if directive.relation not in relations:
-            hint = did_you_mean(directive.relation, relations)
-            raise failure(UndefinedName, f"no relation is called {directive.relation!r}", directive.at, hint=hint)
+            raise undefined("relation", directive.relation, relations, directive.at)
     return program
 
 
@@ -68,8 +67,8 @@ def check_atom(atom: Atom, relations: dict[str, Relation]) -> None:
     """Raise if the relation of an atom does not exist or has another number of columns."""
     relation = relations.get(atom.relation)
     if relation is None:
-        hint = did_you_mean(atom.relation, [name for name, other in relations.items() if not other.generated])
-        raise failure(UndefinedName, f"no relation is called {atom.relation!r}", atom.at, hint=hint)
+        named = (name for name, other in relations.items() if not other.generated)
+        raise undefined("relation", atom.relation, named, atom.at)
     if len(atom.arguments) != relation.arity:
         columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
         raise failure(
