@@ -140,7 +140,6 @@ LIMITS = (
     ("message-bytes", "BYTES", "bytes of one message (16777216)"),
     ("sessions", "N", "simultaneous sessions of the server (1000)"),
     ("queries", "N", "simultaneous interests (1000)"),
-    ("rules", "N", "registered rules (1000)"),
     ("rows", "N", "rows of one answer (1000000)"),
     ("rounds", "N", "rounds of one recursion (1000)"),
     ("pending", "N", "requests without a reply (64)"),
@@ -171,6 +170,8 @@ LIMITS = (
     ("text-rules", "N", "rules of one text (5000)"),
     ("text-facts", "N", "facts of one text (1000)"),
     ("text-literals", "N", "atoms and conditions of one rule or query (2000)"),
+    ("stored-rules", "N", "rules that a tenant, or all sessions without one, have registered (50000)"),
+    ("stored-relations", "N", "relations and attributes that they have created (10000)"),
     ("answer-rules", "N", "rules that one answer is computed by (500)"),
     ("plan-seconds", "N", "CPU seconds to parse and plan one text (2)"),
     ("plan-bytes", "BYTES", "memory to parse and plan one text (536870912)"),
@@ -179,6 +180,8 @@ LIMITS = (
 
 SERVICE = (
     "rounds",
+    "stored_rules",
+    "stored_relations",
     "answer_rules",
     "plan_seconds",
     "plan_bytes",

@@ -21,7 +21,7 @@ from kpg.errors import InputError, KpgError, NotAuthorised, ProtocolError, Resou
 from kpg.protocol.error_messages import failure_of
 from kpg.protocol.message_codec import decode, identify
 from kpg.protocol.messages import VERSION
-from kpg.protocol.replies import AnyReply, ErrorReply, RegisteredReply, RowsReply, WelcomeReply
+from kpg.protocol.replies import AnyReply, ErrorReply, RowsReply, WelcomeReply
 from kpg.protocol.requests import (
     REQUESTS,
     AckRequest,
@@ -31,7 +31,6 @@ from kpg.protocol.requests import (
     RegisterRequest,
     Request,
     UninterestRequest,
-    UnregisterRequest,
 )
 from kpg.server.flow_control import FlowControl
 from kpg.server.session_limits import SessionLimits, over_limit
@@ -109,7 +108,6 @@ class Session:
         self.state: Literal["handshake", "open", "closed"] = "handshake"
         self.flows: dict[int, FlowControl] = {}  # by interest
         self.pending: dict[int, AnyRequest] = {}  # requests without a reply
-        self._rules: set[tuple[str, ...]] = set()  # the names of each rule text that it has registered
         self._pending_characters: dict[int, int] = {}
         self._tokens = tokens
         self._limits = limits
@@ -218,12 +216,8 @@ class Session:
         if isinstance(request, InterestRequest) and len(self.flows) + pending[InterestRequest] >= self._limits.queries:
             hint = "End interests that are no longer read, with uninterest."
             raise over_limit("too many interests", "queries", self._limits.queries, hint)
-        if isinstance(request, RegisterRequest):
-            if (request.text is None) == (request.plan is None):
-                raise InputError("either text or plan must be given", hint="Datalog and EDN are text.")
-            if len(self._rules) + pending[RegisterRequest] >= self._limits.rules:
-                hint = "Unregister rules that are no longer used."
-                raise over_limit("too many rules", "rules", self._limits.rules, hint)
+        if isinstance(request, RegisterRequest) and (request.text is None) == (request.plan is None):
+            raise InputError("either text or plan must be given", hint="Datalog and EDN are text.")
 
     def _acknowledge(self, request: AckRequest) -> list[Action]:
         flow = self.flows.get(request.interest)  # unknown if it ended while the message was in transit
@@ -247,10 +241,6 @@ class Session:
             return [SendMessage(ErrorReply(failure_of(result), getattr(request, "id", None)))]
         if isinstance(request, UninterestRequest):
             self.flows.pop(request.interest, None)
-        if isinstance(request, RegisterRequest) and isinstance(result, RegisteredReply):
-            self._rules |= {result.names} if result.names else set()
-        if isinstance(request, UnregisterRequest):
-            self._rules = {names for names in self._rules if request.name not in names}
         return [SendMessage(result)]
 
     def add_interest(self, request: InterestRequest, interest: int, followed: bool) -> list[Action]:

@@ -17,7 +17,6 @@ class SessionLimits:
     message_bytes: int = 16 << 20  # of one incoming message
     sessions: int = 1_000  # simultaneous sessions of the server
     queries: int = 1_000  # interests of one session
-    rules: int = 1_000  # rule texts registered by one session
     rows: int = 1_000_000  # of one answer to a query
     pending: int = 64  # requests of one session without a reply
     pending_bytes: int = 64 << 20  # of these together; a single request may be as large as a message

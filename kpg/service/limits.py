@@ -81,6 +81,8 @@ class Limits:
     plan_seconds: float = 2.0  # CPU time to parse and plan a text in the planner process
     plan_bytes: int = 512 << 20  # memory for the same
     snapshot_seconds: float | None = None  # without a read, after which an SQL transaction can read no more
+    stored_rules: int | None = 50_000  # registered by one tenant, or by all owners without a tenant
+    stored_relations: int | None = 10_000  # base relations and attributes created by the same
     waiting_rows: int = 100_000  # unread changes of an interest above which they are consolidated
 
     def check_queries(self, owner: object, held: int) -> None:

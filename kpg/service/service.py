@@ -53,6 +53,7 @@ from kpg.service.rules import RuleStore, relations_read
 from kpg.service.scheduled_changes import ScheduledChanges
 from kpg.service.sharing import AnswerBuilder, Arguments, TenantBuilder
 from kpg.service.sql_relations import Result, SqlRelations, execute_text
+from kpg.service.stored_counts import StoredCounts
 from kpg.service.subscription import Interest
 from kpg.service.system_relations import SYSTEM_PREFIX, SYSTEM_RELATIONS, SystemRelations
 from kpg.sql.sql_states import QUERY_CANCELED, with_sqlstate
@@ -103,14 +104,17 @@ class Service:
         self._inspector = Inspector(self)
         self._store = DeclarationStore(db)
         self._system = SystemRelations(db, self.catalog, self.rules)
+        self._stored = StoredCounts(limits)
         for declaration in self._store.relations():
             self.catalog.add(declaration)
+            self._stored.add(self.grants.owner(declaration.name), relations=1)
         self.sql = SqlRelations(db, self.catalog, self.planner, self._require_unused, self._registry.new_number)
         self.sql.snapshots.max_idle_seconds = limits.snapshot_seconds
         if db.is_durable:
             self.sql.publish()  # rules read the tables and views of SQL
         for number, language, source, name in self._store.texts():
             text = self._read_beside_mentioned(read_rules, language, source, name)
+            self._stored.add(self.grants.owner(text.relations[0].name), rules=len(text.rules))
             self._system.require(self.rules.add(language, source, name, text, number).reads)
         self._scheduled = ScheduledChanges(self.catalog)
 
@@ -157,8 +161,10 @@ class Service:
             return
         if existing is not None or name in self.rules.by_name or name.startswith(SYSTEM_PREFIX):
             raise NameTaken(f"{name!r} exists already", hint="Choose another name.")
+        self._stored.require(self.grants.tenant, relations=1)
         self.catalog.add(declaration)
         self._store.add_relation(declaration)
+        self._stored.add(self.grants.tenant, relations=1)
         self.grants.own([name])
 
     def drop_relation(self, name: str) -> None:
@@ -258,6 +264,8 @@ class Service:
         self.grants.check_namespace([*own, *(relation.name for relation in rule_text.bases)])
         self._require_free(own)
         check_functors(rule_text.functors, self.db.functors)
+        new_relations = sum(relation.name not in self.catalog.relations for relation in rule_text.bases)
+        self._stored.require(self.grants.tenant, rules=len(rule_text.rules), relations=new_relations)
         for relation in rule_text.bases:
             check_name(relation.name, attribute=False)
             self._create(RelationDeclaration(relation.name, tuple((one.name, one.kind) for one in relation.columns)))
@@ -266,6 +274,7 @@ class Service:
             return ()
         registered = self.rules.add(language, text, name, rule_text)
         self.grants.own(own)
+        self._stored.add(self.grants.tenant, rules=len(rule_text.rules))
         if not self._reads_observed(rule_text.names):  # else it ends with the event log
             self._store.add_text(registered)
         self._system.require(registered.reads)
@@ -338,13 +347,15 @@ class Service:
     def unregister(self, name: str) -> None:
         """Remove the text that defines a rule; raise while an interest or another rule reads it."""
         self.grants.require_owner(name)
-        own = {relation.name for relation in self.rules.find(name).text.relations}
+        rule_text = self.rules.find(name).text
+        own = {relation.name for relation in rule_text.relations}
         held = sorted(self._followed_names() & own)
         held += [answer.relation.name for answer in self.answers.answers.values() if answer.relation.name in own]
         if held:
             hint = "Uninterest it first."
             raise InUse(f"cannot unregister {name!r}", detail=f"There is an interest in {held[0]}.", hint=hint)
         self._store.remove_text(self.rules.remove(name, partial(self.grants.may, "read")))
+        self._stored.add(self.grants.owner(rule_text.relations[0].name), rules=-len(rule_text.rules))
         self.grants.forget(own)
         self._system.update()
 

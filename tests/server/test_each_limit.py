@@ -28,7 +28,8 @@ from tests.server.serving import ADMIN, PATIENCE, USER, served
 
 ROWS = 3_000  # of the sides of products, and of each worker's share of `wide`
 TEXTS = TextLimits(characters=60_000, rules=100, facts=40, literals=60)
-ANSWER_RULES, PLAN_SECONDS, PLAN_BYTES, QUERIES, RULES = 70, 1.2, 64 << 20, 4, 5
+ANSWER_RULES, PLAN_SECONDS, PLAN_BYTES, QUERIES = 70, 1.2, 64 << 20, 4
+RULES, RELATIONS = 400, 30  # stored by one tenant; the tests of other limits store fewer
 NO_LIMIT = GroupLimits()
 LEAVING_SECONDS = 5.0  # in which the server drops what a client has held
 GROUP_LIMITS = {
@@ -48,9 +49,10 @@ TOKENS = tokens_of([("admin", ADMIN), ("user", USER), *(("user", *pair) for pair
 def server(request: pytest.FixtureRequest) -> Iterator[RunningServer]:
     """A server with small limits of texts and sessions, and two relations."""
     limits = replace(
-        default_limits(), text=TEXTS, answer_rules=ANSWER_RULES, plan_seconds=PLAN_SECONDS, plan_bytes=PLAN_BYTES
-    )
-    sessions = SessionLimits(queries=QUERIES, rules=RULES)
+        default_limits(), text=TEXTS, answer_rules=ANSWER_RULES, plan_seconds=PLAN_SECONDS, plan_bytes=PLAN_BYTES,
+        stored_rules=RULES, stored_relations=RELATIONS,
+    )  # fmt: skip
+    sessions = SessionLimits(queries=QUERIES)
     with served(sessions, tokens=TOKENS, workers=request.param, limits=limits, pg_port=0) as server:
         with kpg.connect(server.url, token=ADMIN) as db:
             for name, rows in (("big", ROWS), ("big2", ROWS), ("wide", ROWS * request.param)):
@@ -488,19 +490,36 @@ def test_a_session_or_tenant_over_a_limit_is_stopped_alone(server: RunningServer
         assert first.query("small", limit=1).num_rows == second.query("small", limit=1).num_rows == 1
 
 
-def test_the_interests_and_rules_of_a_session_are_limited(server: RunningServer) -> None:
+def test_the_interests_of_a_session_are_limited(server: RunningServer) -> None:
     with calm_clients(server), kpg.connect(server.url, token=USER) as wild:
         held = [wild.interest("small") for _ in range(QUERIES)]
         with refused("queries", QUERIES):
             wild.interest("small")
         held[0].close()
         wild.interest("small")
-        for number in range(RULES):
-            wild.register(f"own_{number}(x) :- small(x), x > {number}.")
-        with refused("rules", RULES):
-            wild.register("own_more(x) :- small(x), x > 100.")
-        for number in range(RULES):
-            wild.unregister(f"own_{number}")
+
+
+def rules(first: int, count: int) -> str:
+    return " ".join(f"own_{number}(x) :- small(x), x > {number}." for number in range(first, first + count))
+
+
+def test_the_rules_and_relations_of_all_sessions_are_limited(server: RunningServer) -> None:
+    names = []
+    with calm_clients(server):
+        for _ in range(RULES // 100 - 1):  # each connection counts what those before it have stored
+            with kpg.connect(server.url, token=USER) as wild:
+                names.append(wild.register(rules(100 * len(names), 100))[0])
+        with kpg.connect(server.url, token=USER) as wild:
+            with refused("stored_rules", RULES):
+                wild.register(rules(RULES, 100))
+            wild.unregister(names[0])
+            names[0] = wild.register(rules(RULES, 100))[0]
+            for name in names:
+                wild.unregister(name)
+            with refused("stored_relations", RELATIONS):
+                for number in range(RELATIONS):
+                    wild.create_relation(f"own_relation_{number}", {"x": int})
+            wild.create_relation("own_relation_0", {"x": int})  # exists
 
 
 # Texts

@@ -15,7 +15,7 @@ from kpg.server.session_limits import SessionLimits
 from kpg.server.tokens import Tokens, tokens_of
 
 TOKENS = tokens_of([("admin", "an-admin-token"), ("user", "a-user-token")])
-SMALL = SessionLimits(message_bytes=2_000, queries=2, rules=1, pending=3)
+SMALL = SessionLimits(message_bytes=2_000, queries=2, pending=3)
 
 
 def opened(token: str = "a-user-token", allowance: SessionLimits = SMALL) -> Session:
@@ -116,38 +116,6 @@ def test_pending_interests_count_towards_the_limit():
     session.add_interest(first, 11, True)
     session.receive(encode(requests.InterestRequest(2, "b")))
     assert "too many interests" in refusal(session.receive(encode(requests.InterestRequest(3, "c")))).what
-
-
-def test_rules_are_counted_and_unregistered_ones_make_room():
-    session = opened()
-    first, second = requests.RegisterRequest(1, "a(1)."), requests.RegisterRequest(2, "b(1).")
-    assert session.receive(encode(first)) == [RunRequest(first)]
-    session.finish_request(first, replies.RegisteredReply(1, ("a",)))
-    assert "too many rules" in refusal(session.receive(encode(second))).what
-    session.finish_request(requests.UnregisterRequest(3, "a"), replies.DoneReply(3))
-    assert session.receive(encode(second)) == [RunRequest(second)]
-
-
-def test_rules_that_wait_for_their_reply_count():
-    session = opened(allowance=SessionLimits(rules=2))
-    texts = [requests.RegisterRequest(number, f"a{number}(1).") for number in range(3)]
-    for text in texts[:2]:
-        assert session.receive(encode(text)) == [RunRequest(text)]
-    assert "too many rules" in refusal(session.receive(encode(texts[2]))).what
-    session.finish_request(texts[0], KpgError("wrong"))
-    assert session.receive(encode(texts[2])) == [RunRequest(texts[2])]
-
-
-def test_only_different_rule_texts_of_the_session_itself_count():
-    session = opened(allowance=SessionLimits(rules=2))
-    for number in range(3):  # the same text has no further effect
-        session.finish_request(requests.RegisterRequest(number, "a(1)."), replies.RegisteredReply(number, ("a",)))
-    session.finish_request(requests.ObserveRequest(3), replies.RegisteredReply(3, (":log/worker",)))
-    last = requests.RegisterRequest(4, "b(1).")
-    assert session.receive(encode(last)) == [RunRequest(last)]
-    session.finish_request(last, replies.RegisteredReply(4, ("b",)))
-    session.finish_request(requests.UnregisterRequest(5, "of_another"), replies.DoneReply(5))
-    assert "too many rules" in refusal(session.receive(encode(requests.RegisterRequest(6, "c(1).")))).what
 
 
 def test_an_id_is_not_used_again_before_its_reply():

@@ -38,6 +38,82 @@ def test_the_interests_of_an_owner_are_limited(served):
     service.interest("less", owner="a")
 
 
+def store(service, number, text="own{0}(x) :- edge(x, _), x > {0}."):
+    service.register(text.format(number))
+
+
+def test_the_stored_rules_of_all_owners_are_limited_and_unregistered_ones_make_room(served):
+    service = served(stored_rules=6)  # three are stored
+    store(service, 1, "own1(x) :- edge(x, _). own2(x) :- own1(x).")
+    store(service, 3)
+    with pytest.raises(OverLimit, match="have 6 rules stored, and 1 more would exceed 6") as refused:
+        store(service, 4)
+    assert "stored_rules" in refused.value.detail and "--max-stored-rules N" in refused.value.hint
+    store(service, 3)  # is stored already
+    assert service.rules.names() == ["tc", "less", "own1", "own2", "own3"]
+    service.query("own4(x) :- edge(x, _). own5(x) :- own4(x).", language="datalog")  # stores nothing
+    service.unregister("own2")
+    store(service, 4)
+    store(service, 5)
+    with pytest.raises(OverLimit):
+        store(service, 6)
+
+
+def test_the_relations_of_all_owners_are_limited_those_that_texts_declare_too(served):
+    service = served(stored_relations=4)  # one is stored
+    service.create_relation("b", {"x": int})
+    service.create_attribute(":item/size", int)
+    two = ".decl c(x: number) .decl d(x: number) e(x) :- c(x), d(x)."
+    with pytest.raises(OverLimit, match="have 3 relations stored, and 2 more would exceed 4") as refused:
+        service.register(two)
+    assert "--max-stored-relations N" in refused.value.hint
+    assert {"c", "d", "e"}.isdisjoint(service.relations())
+    service.create_relation("b", {"x": int})  # exists
+    service.create_relation("c", {"x": int})
+    service.register(two.replace("decl d", "decl c").replace("d(x)", "b(x)"))
+    with pytest.raises(OverLimit):
+        service.create_attribute(":item/name", str)
+
+
+def test_what_tenants_store_is_counted_for_each():
+    with kpg.open() as db:
+        service = Service(db, limits=Limits(stored_rules=1, stored_relations=1))
+        for tenant in ("acme", "globex"):
+            with service.grants.acting_as(tenant):
+                service.create_relation(f"{tenant}_data", {"x": int})
+                store(service, tenant, "{0}_own(x) :- {0}_data(x).")
+                with pytest.raises(OverLimit, match=f"tenant {tenant} has 1 rules stored"):
+                    store(service, tenant, "{0}_more(x) :- {0}_data(x).")
+                with pytest.raises(OverLimit, match=f"tenant {tenant} has 1 relations stored"):
+                    service.create_relation(f"{tenant}_more", {"x": int})
+        service.create_relation("edge", {"x": int})
+        store(service, 1, "own{0}(x) :- edge(x).")
+        service.unregister("acme_own")  # by one without a tenant: it counted for its tenant
+        with pytest.raises(OverLimit, match="sessions without a tenant have 1 rules"):
+            store(service, 2, "own{0}(x) :- edge(x).")
+        with service.grants.acting_as("acme"):
+            store(service, "acme", "{0}_more(x) :- {0}_data(x).")
+
+
+def test_what_is_stored_on_disk_is_counted_after_a_restart(tmp_path):
+    with kpg.open(tmp_path) as db:
+        service = Service(db)
+        service.create_relation("edge", {"x": int})
+        store(service, 1, "own{0}(x) :- edge(x).")
+        with service.grants.acting_as("acme"):
+            service.create_relation("acme_data", {"x": int})
+    with kpg.open(tmp_path) as db:
+        service = Service(db, limits=Limits(stored_rules=1, stored_relations=1))
+        with pytest.raises(OverLimit):
+            store(service, 2, "own{0}(x) :- edge(x).")
+        with pytest.raises(OverLimit):
+            service.create_relation("other", {"x": int})
+        with service.grants.acting_as("acme"), pytest.raises(OverLimit):
+            service.create_relation("acme_other", {"x": int})
+        service.unregister("own1")
+        store(service, 2, "own{0}(x) :- edge(x).")
+
+
 def test_an_answer_that_grows_too_large_fails_only_its_own_interests(served):
     service = served(rows=5)
     large, small = service.interest("tc", owner="a"), service.interest("less", owner="b")
