@@ -179,6 +179,7 @@ class Service:
         self.catalog.drop(name)
         self._store.remove_relation(name)
         self._scheduled.forget(name)
+        self._stored.add(self.grants.owner(name), relations=-1)
         self.grants.forget([name])
         self.sql.replan()
         self._system.update()

@@ -36,7 +36,7 @@ class StoredCounts:
             raise self._over("rules", tenant, self._rules[tenant], rules, limits.stored_rules, hint)
         stored = self._relations[tenant]
         if relations and limits.stored_relations is not None and stored + relations > limits.stored_relations:
-            hint = "Use relations that exist, or raise the limit: kpg serve --max-stored-relations N."
+            hint = "Drop relations that are no longer used, or raise the limit: kpg serve --max-stored-relations N."
             raise self._over("relations", tenant, stored, relations, limits.stored_relations, hint)
 
     def _over(self, kind: str, tenant: str | None, stored: int, more: int, limit: int, hint: str) -> OverLimit:
