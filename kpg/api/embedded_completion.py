@@ -100,9 +100,12 @@ class EmbeddedCompletion(Completion[Dataflow]):
         """Advance `sealed` to the last epoch that all dataflows have completed."""
         last = -1 if self.sealed is None else self.sealed.elements[0][0]
         if self._db.config.coordinates == 1 and self._db.time and last < self._db.epoch - 1:
-            complete = min(map(self.complete_through, self._db.worker.dataflows.values()), default=-1)
-            if complete > last:
-                self.sealed = Frontier.at((complete,))
+            complete = self._db.epoch - 1
+            for dataflow in self._db.worker.dataflows.values():
+                complete = min(complete, self.complete_through(dataflow))
+                if complete <= last:
+                    return
+            self.sealed = Frontier.at((complete,))
 
     def pass_on(self) -> None:
         """Pass new changes of completed times to listeners."""

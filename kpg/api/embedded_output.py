@@ -365,10 +365,15 @@ class EmbeddedOutput(Output):
         usage, own = other.dataflow.usage, self._dataflow.usage
         if isinstance(usage, LimitedUsage) and isinstance(own, LimitedUsage):
             own.replace_limits(usage.limits)
+        self._dataflow.take_owners(other.dataflow)
 
     def stay_in_groups(self, groups: Sequence[UsageGroup]) -> None:
         if isinstance(self._dataflow.usage, LimitedUsage):
             self._dataflow.usage.stay_in_groups({group.number for group in groups})
+
+    def add_owner(self) -> None:
+        if self.db.admission is not None:
+            self.db.admission.add_owner(self._dataflow)
 
     @property
     def circulating(self) -> tuple[int, ...]:
@@ -398,6 +403,7 @@ class EmbeddedOutput(Output):
         known = None if old is None else self._known_rows(old)
         usage, taps, is_held = self._dataflow.usage, self._changes.taps, self._changes.is_held
         fresh = self.db.installer.build_output(self.node, self.name, keep=old is not None)
+        fresh.dataflow.take_owners(self._dataflow)
         self._release_dataflow()  # after the new one holds the indexes that both read
         self._dataflow, self._changes, self._installed = fresh._dataflow, fresh._changes, fresh._installed
         self._errors, self._dataflow.usage, self._rebuilt = fresh._errors, usage, True

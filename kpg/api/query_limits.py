@@ -72,6 +72,11 @@ class QueryAdmission:
         """The groups that the queries of this request count for."""
         return self._groups.get()
 
+    @property
+    def sharing_group(self) -> UsageGroup | None:
+        """The group in whose share of the time the queries of this request run: the tenant if there is one."""
+        return self.groups[-1] if self.groups else None
+
     def end_group(self, group: UsageGroup) -> None:
         """Forget a group: its session has ended, with all its queries."""
 

@@ -5,7 +5,7 @@
     group.check()                        raise OverLimit if they use too much together
 
 Rows and seconds count while a query works for a time that it has not completed. The share of CPU time counts always,
-over windows of SHARE_WINDOW_SECONDS.
+over windows of SHARE_WINDOW_SECONDS. The queries divide one share of a worker's time (kpg.dataflow.fair_shares).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Final
 
 from kpg.api.limit_values import bound_limits
+from kpg.dataflow.fair_shares import ShareOwner
 from kpg.errors import OverLimit
 
 NUMBERS: Final = count()  # of groups
@@ -70,6 +71,7 @@ class UsageGroup:
     seconds: float = 0.0  # CPU time of all its queries so far
     window: ShareWindow = field(default_factory=ShareWindow)
     number: int = field(default_factory=NUMBERS.__next__)  # by which other processes know the group
+    owner: ShareOwner = field(default_factory=ShareOwner)  # in whose share of the time the queries run
 
     def keep(self, rows: int, nbytes: int) -> None:
         """Add to the state that the queries keep."""

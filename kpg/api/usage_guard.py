@@ -145,6 +145,13 @@ class UsageGuard(QueryAdmission):
         usage = LimitedUsage(limits=self.current, groups=self.groups)
         dataflow.usage = usage
         dataflow.on_drop.append(usage.leave_groups)
+        self.add_owner(dataflow)
+
+    def add_owner(self, dataflow: Dataflow) -> None:
+        """Let a dataflow run in the share of the session or tenant of the present request, too."""
+        group = self.sharing_group
+        if group is not None:
+            dataflow.add_owner(group.owner)
 
     def note_idle(self, dataflow: Dataflow) -> None:
         """Record that a dataflow has no work left; stop it if its session then keeps too much."""

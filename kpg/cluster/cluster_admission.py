@@ -27,8 +27,12 @@ class ClusterAdmission(QueryAdmission):
     def admit(self, node: PlanNode) -> AdmittedLimits:
         """Raise if a plan is not admitted; return the limits of its query."""
         self.check_plan(node)
-        groups = [NumberedGroup(group.number, group.kind, group.limits) for group in self.groups]
-        return AdmittedLimits(self.current, tuple(groups))
+        return AdmittedLimits(self.current, tuple(map(numbered, self.groups)))
 
     def end_group(self, group: UsageGroup) -> None:
         self._db.tell_workers(EndGroupCommand(group.number))
+
+
+def numbered(group: UsageGroup) -> NumberedGroup:
+    """Return a group as workers know it."""
+    return NumberedGroup(group.number, group.kind, group.limits)

@@ -18,7 +18,9 @@ from kpg.api.explanation import Explanation
 from kpg.api.pending_warning import warn_of_pending
 from kpg.api.trace_reads import counted_table, first_rows_table, rows_table
 from kpg.api.unread_parts import UnreadParts, split_at
+from kpg.cluster.cluster_admission import numbered
 from kpg.cluster.rank_commands.query_commands import (
+    AddOwnerCommand,
     AdmittedLimits,
     BeginChangesCommand,
     ChangeLimitsCommand,
@@ -363,6 +365,11 @@ class ClusterOutput(Output):
         if self._limits is not None:
             numbers = {group.number for group in groups}
             self._change_limits(groups=tuple(group for group in self._limits.groups if group.number in numbers))
+
+    def add_owner(self) -> None:
+        group = None if self.db.admission is None else self.db.admission.sharing_group
+        if group is not None and (self._limits is None or numbered(group) not in self._limits.groups):
+            self.db.tell_output(self, AddOwnerCommand(self.name, numbered(group)))
 
     def _change_limits(self, **members: Any) -> None:
         if self._limits is not None and (limits := replace(self._limits, **members)) != self._limits:

@@ -173,10 +173,10 @@ class RankGeneration:
             yield
             return
         admission = self.db.admission or self.db.limit_queries(limits.query)
-        with admission.using(rank_limits(limits.query), tuple(map(self._group, limits.groups))):
+        with admission.using(rank_limits(limits.query), tuple(map(self.group, limits.groups))):
             yield
 
-    def _group(self, group: NumberedGroup) -> UsageGroup:
+    def group(self, group: NumberedGroup) -> UsageGroup:
         """Return what the queries of a session or tenant use on this rank."""
         return self.groups.setdefault(group.number, UsageGroup(group.kind, group.limits, number=group.number))
 

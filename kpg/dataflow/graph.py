@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import numpy as np
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     MakeUnit = Callable[["Dataflow", Sequence[Operator]], Operator | None]
 
     from kpg.columns.building_turns import BuildingTurns
+    from kpg.dataflow.fair_shares import ShareOwner
     from kpg.dataflow.pausable_step import PausableStep
     from kpg.dataflow.worker import Worker
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 CHECK_SHARE = 0.1  # of the time of a busy dataflow, to look whether waiting operators are due
 HEAVY_SECONDS = 0.002  # of work without a break, beyond which readers of other dataflows do not wait for a turn
 MAX_CIRCULATING_VALUES = 1_000  # of rows beyond a limit of rounds: more do not tell which arguments to blame
+MAX_OWNERS = 8  # of a dataflow that several sessions share; with more it has a share of its own
 MAX_OPERATORS = 1 << 16  # of a dataflow; scheduling order = order of the dataflow · MAX_OPERATORS + index
 
 
@@ -94,6 +97,8 @@ class Dataflow:
         self.busy_seconds = 0.0  # that it has worked since it became busy
         self.first_epoch = -1  # that its readers may ask for: the last one that was closed when it was installed
         self.has_share = False  # whether it is among the busy dataflows there
+        self.owners: WeakSet[ShareOwner] | tuple[()] = ()  # the sessions or tenants, of those that are still there
+        self.is_common = False  # whether it had so many owners that it has a share of its own
         self.may_have_ended = False  # whether a source of it, or of a dataflow that it reads, may have ended
         self.retired = False  # it ended because its inputs are closed and it has no readers
         self._fed_early: list[tuple[Operator, Message]] | None = []  # before it is complete
@@ -103,6 +108,32 @@ class Dataflow:
         self.on_failure: Callable[[], None] | None = None  # called by the worker soon after a failure, between steps
         self.usage: DataflowUsage | None = None  # counted if limits hold for this dataflow
         self.is_relation = False  # whether it holds the rows of an input: no limit stops it, since they were accepted
+
+    def add_owner(self, owner: ShareOwner) -> None:
+        """Let the dataflow run in the share of a session or tenant, too."""
+        if self.is_common or owner in self.owners:
+            return
+        if len(self.owners) == MAX_OWNERS:
+            self.is_common = True
+            self.leave_owners()
+            return
+        if isinstance(self.owners, tuple):
+            self.owners = WeakSet()
+        self.owners.add(owner)
+        owner.dataflow_count += 1
+
+    def leave_owners(self) -> None:
+        """Let the dataflow have a share of its own."""
+        for owner in self.owners:
+            owner.dataflow_count -= 1
+        self.owners = ()
+
+    def take_owners(self, other: Dataflow) -> None:
+        """Let the dataflow run in the share of the owners of another one, which it replaces."""
+        self.leave_owners()
+        self.is_common = other.is_common
+        for owner in other.owners:
+            self.add_owner(owner)
 
     def note_circulating(self, values: Ints) -> None:
         """Record the values of rows that go round in a loop beyond its limit: an argument that has no end is there."""
@@ -324,6 +355,7 @@ class Dataflow:
             self.events.removed.append(self.entity)
             self.events.removed += [operator.entity for operator in self.operators]
             self.events.removed += [channel.entity for channel in self.channels]
+        self.leave_owners()
         self.waiting.clear()
         self.worker.waiting.discard(self)
         for operator in self.operators:

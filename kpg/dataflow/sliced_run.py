@@ -71,7 +71,7 @@ class SlicedRun:
 
     def _should_wait(self, dataflow: Dataflow) -> bool:
         """Decide whether a dataflow that was chosen waits for the next slice, because readers of others do not."""
-        if not dataflow.is_heavy:
+        if not self.shares.is_heavy(dataflow):
             return False
         self._heavy_waits = not self._heavy_waits and self._worker.has_news()
         return self._heavy_waits
@@ -93,7 +93,7 @@ class SlicedRun:
         step = PausableStep(operator, partial(operator.step_queued, can_pause=True))
         again = self._resume(dataflow, step)
         now = perf_counter()
-        dataflow.used_seconds += now - began
+        self.shares.use(dataflow, now - began)
         if dataflow.paused_step is not None:
             self.shares.enter(dataflow)
         elif now >= self._turn_end:
@@ -128,7 +128,7 @@ class SlicedRun:
         finally:
             self.shares.charge(dataflow, perf_counter() - began)
         if not dataflow.is_busy:
-            self._worker.find_work()  # its frontiers may have advanced, and those of its readers
+            self._worker.find_work_after(dataflow)
 
     def _step(self, dataflow: Dataflow) -> None:
         """Continue the paused step of a dataflow, or step its next operator."""
@@ -197,7 +197,7 @@ class SlicedRun:
         """Count CPU time of the helper thread for the dataflow of the current step."""
         if self._running is not None:
             dataflow = self._running.operator.dataflow
-            dataflow.used_seconds += seconds
+            self.shares.use(dataflow, seconds)
             if dataflow.usage is not None:
                 dataflow.usage.seconds += seconds
 

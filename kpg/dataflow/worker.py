@@ -343,10 +343,32 @@ class Worker:
         for dataflow in tuple(self.waiting) if self.waiting else ():
             if sparingly and dataflow.is_busy and perf_counter() < dataflow.check_again_at:
                 continue
-            for operator in dataflow.due_operators():
-                self.schedule(operator)
-                found = True
+            found |= self._wake_due(dataflow)
         return found
+
+    def _wake_due(self, dataflow: Dataflow) -> bool:
+        due = dataflow.due_operators()
+        for operator in due:
+            self.schedule(operator)
+        return bool(due)
+
+    def find_work_after(self, dataflow: Dataflow) -> None:
+        """Schedule operators for which a dataflow that has done its work may have advanced a frontier.
+
+        Without peers these are its own and those of its readers: to look at all would take longer than the work of one
+        of many light dataflows.
+        """
+        if self.peers > 1 or self._recoveries:
+            self.find_work()
+            return
+        looked_at = {dataflow}
+        reached = [dataflow]
+        for each in reached:
+            if each in self.waiting:
+                self._wake_due(each)
+            new = [reader for reader in each.readers if reader not in looked_at]
+            looked_at.update(new)
+            reached += new
 
     def _recover(self) -> None:
         """Call the recoveries of failed dataflows, before the clock's next time is sealed: they may read the last one.

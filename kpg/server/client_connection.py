@@ -226,7 +226,7 @@ class ClientConnection:
         served.history.move_to(self.held)
 
         def adopt(service: Service) -> None:
-            service.change_owner(served.interest, self.session.number)
+            service.adopt(served.interest, self.session.number)
             self.hub.engine.include_writes(service, self.session.number)
 
         self.hub.engine.run(adopt)

@@ -70,7 +70,7 @@ class MaintainedAnswer:
 
     def join(self, interest: Interest) -> None:
         """Push the rows to an interest when the answer is complete, and each change from then on."""
-        self.users += 1
+        self.use()
         rows = self._rows
         interest.follow(self.output, lambda: rows.serve(interest), lambda: rows.wait_for(interest))
         interest.answer_error = self.error
@@ -106,6 +106,17 @@ class MaintainedAnswer:
         """Whether its dataflow is installed; a failed dataflow is not."""
         return not self.output.ended
 
+    def use(self) -> None:
+        """Add a user for the present request. The answer is computed in the share of its session, too."""
+        self.users += 1
+        self.add_owner()
+
+    def add_owner(self, interest: Interest | None = None) -> None:
+        """Let this dataflow, and those that it reads, run in the share of the session of the present request, too."""
+        self.output.add_owner()
+        for answer in self._reads:
+            answer.add_owner()
+
     def release(self) -> None:
         """Remove one user. The last one drops the dataflow."""
         self.users -= 1
@@ -119,11 +130,11 @@ class MaintainedAnswer:
 class AnswerFilter:
     """A filter for one interest, on a maintained answer. It keeps no index of its rows."""
 
-    def __init__(self, relation: Relation, output: Output, held: Sequence[Release], reason: str) -> None:
+    def __init__(self, relation: Relation, output: Output, answer: MaintainedAnswer, reason: str) -> None:
         self.relation = relation
         self.output = output
         self.reason = reason
-        self._held = list(held)
+        self._answer = answer
 
     def join(self, interest: Interest) -> None:
         """Push the current rows to the interest, and each change from now on."""
@@ -134,12 +145,15 @@ class AnswerFilter:
         self.output.on_change(lambda changes: interest.push_block(changes.updates))
         self.output.notify()
 
+    def add_owner(self, interest: Interest) -> None:
+        """Let the filter and the answer run in the share of the session of the present request, too."""
+        self.output.add_owner()
+        self._answer.add_owner()
+
     def leave(self, interest: Interest) -> None:
         """Drop the dataflow."""
         self.output.release()
-        for release in self._held:
-            release()
-        self._held.clear()
+        self._answer.release()
 
 
 class TenantDataflow:
@@ -192,6 +206,7 @@ class TenantDataflow:
     def join(self, interest: Interest, arguments: Iterable[tuple[Any, ...]]) -> None:
         """Add a tenant; its first rows arrive when the open time is closed."""
         self._tenants[interest.id] = interest
+        self.add_owner(interest)
         self._arguments.join(interest.id)
         self._joined[interest.id] = self.parameters.db.epoch
         interest.follow(self.output, lambda: self._has_joined(interest))
@@ -199,6 +214,10 @@ class TenantDataflow:
         interest.before_take = self._arguments.flush
         self._count_tenants()
         self.add(interest, arguments)
+
+    def add_owner(self, interest: Interest) -> None:
+        """Let the part of a tenant run in the share of the session of the present request, too."""
+        self.part_of(interest.id).output.add_owner()
 
     def part_of(self, token: int) -> TenantPart:
         """Return the part that serves a tenant."""

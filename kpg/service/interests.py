@@ -136,6 +136,12 @@ class InterestRegistry:
             self._by_owner[owner].add(interest.id)
             interest.owner = owner
 
+    def add_owner_of(self, interest: Interest) -> None:
+        """Let the dataflow of an interest run in the share of the session of the present request, too."""
+        dataflow = self._dataflows.get(interest.id)
+        if dataflow is not None:
+            dataflow.add_owner(interest)
+
     def _leave_owner(self, interest: Interest) -> None:
         self._by_owner[interest.owner].discard(interest.id)
         if not self._by_owner[interest.owner]:

@@ -69,7 +69,7 @@ class OneShotQueries:
             self.db.advance(wait=not self.db.answers_lag)
         if arguments is None:
             answer = self._maintained(name) or self.answers.build(name, False, self.answers.unique_label(name))
-            answer.users += 1
+            answer.use()
             return partial(self._read, answer, as_of, limit)
         columns, rows = self.tenants.rows(name, arguments)
         look_up = self._look_up(name, columns, rows, as_of)

@@ -478,6 +478,13 @@ class Service:
         """Make an interest that of another owner, which then counts it among its own."""
         self._registry.change_owner(interest, owner)
 
+    def adopt(self, interest: Interest, owner: Any) -> None:
+        """Make an interest that of another session, in whose share its dataflow runs now, too."""
+        self.change_owner(interest, owner)
+        groups = self._groups(owner) if interest.tenant is None else ()  # the share of a tenant stays
+        with self.guard.raised(None, groups):
+            self._registry.add_owner_of(interest)
+
     def drop_owner(self, owner: Any) -> None:
         """End all interests of an owner."""
         for interest in self._registry.of_owner(owner):

@@ -166,7 +166,7 @@ class AnswerBuilder:
             built = self.build(name, reuse)
             answer = self.living(name, reuse)  # of another request, which ran while this one planned or built
             if answer is not None:
-                built.users += 1
+                built.use()
                 built.release()
                 return answer
             answer = self.answers[AnswerKey(name, reuse, self.request_limits)] = built
@@ -201,7 +201,7 @@ class AnswerBuilder:
         with self.dataflow_builder(shared, joins) as dataflow:
             for read in sorted(cut):
                 answer = shared[read] = self.answer(read, reuse=True)
-                answer.users += 1
+                answer.use()
                 dataflow.held.append(answer.release)
             program = self.compiled_program(name, cut)
             with dataflow.in_turns(program):
@@ -261,14 +261,14 @@ class AnswerBuilder:
         for column, value in argument.items():
             equal = col(column) == lit(value)
             condition = equal if condition is None else condition & equal
-        answer.users += 1
+        answer.use()
         try:
             rows = self.db.installer.shared(answer.output, answer.output.schema).filter(condition)
             output = self.db.installer.output(rows.node, self.unique_label(f"filter of {name}"), keep=False)
         except BaseException:
             answer.release()
             raise
-        return AnswerFilter(self.relation(name), output, [answer.release], f"a filter on the shared answer of {name}")
+        return AnswerFilter(self.relation(name), output, answer, f"a filter on the shared answer of {name}")
 
     def forget_unused(self) -> None:
         """Remove answers without users."""

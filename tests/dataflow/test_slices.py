@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import kpg
 from kpg.dataflow import sliced_run
+from kpg.dataflow.fair_shares import ShareOwner
 from tests.api.plays import examples
 
 QUERIES = {
@@ -66,12 +67,15 @@ class TwoDatabases:
         self.both = (whole, sliced)
         self.inputs = [(db.input("a", k=int, v=int), db.input("b", k=int, w=int)) for db in self.both]
         self.numbers = count()
+        self.owners = [ShareOwner() for _ in range(3)]  # of dataflows that work in slices
         self.answers = {}  # by name, of each db
         self.present = ([], [])  # the rows of both inputs: recursions over negative counts need not end
 
-    def install(self, query):
+    def install(self, query, random):
         name = f"{query} {next(self.numbers)}"
         outputs = [QUERIES[query](db, *inputs).output(name) for db, inputs in zip(self.both, self.inputs, strict=True)]
+        for owner in random.sample(self.owners, random.randrange(3)):
+            outputs[1].dataflow.add_owner(owner)
         self.answers[name] = (query, *outputs)
 
     def change(self, random):
@@ -116,12 +120,12 @@ def test_answers_equal_those_of_a_db_that_waits(seed, patience, history):
     with kpg.open(history=None) as whole, kpg.open(history=history) as sliced, tiny_pieces(seed, patience):
         dbs = TwoDatabases(whole, sliced)
         for query in QUERIES:
-            dbs.install(query)
+            dbs.install(query, random)
         for _ in range(random.randrange(4, 12)):
             dbs.change(random)
             dbs.advance(wait=random.random() < 0.1)
             if random.random() < 0.3:
-                dbs.install(random.choice(sorted(QUERIES)))
+                dbs.install(random.choice(sorted(QUERIES)), random)
             if random.random() < 0.2:
                 dbs.release(random)
             for _ in range(random.randrange(4)):
@@ -164,7 +168,7 @@ def test_changes_of_completed_times_arrive_once(seed):
             output.on_change(receive)
 
         for query in QUERIES:
-            dbs.install(query)
+            dbs.install(query, random)
         for name, (_, _, output) in dbs.answers.items():
             listen(name, output)
         for _ in range(8):

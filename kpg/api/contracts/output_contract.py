@@ -218,6 +218,9 @@ class Output(Uncopyable, Releasable):
     def stay_in_groups(self, groups: Sequence[UsageGroup]) -> None:
         """Let what the answer uses count for no other session or tenant any more: others share it."""
 
+    def add_owner(self) -> None:
+        """Let the answer be computed in the share of the session or tenant of the present request, too."""
+
     def on_failure(self, function: Callable[[], None]) -> None:
         """Call a function soon after the answer has failed, before the failed time is sealed."""
 

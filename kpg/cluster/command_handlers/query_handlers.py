@@ -11,6 +11,7 @@ from kpg.api.usage_guard import LimitedUsage
 from kpg.cluster.rank_builds import RankBuild
 from kpg.cluster.rank_commands.command_kinds import FrontierSpec
 from kpg.cluster.rank_commands.query_commands import (
+    AddOwnerCommand,
     BeginChangesCommand,
     BuildOutputCommand,
     BuildPartCommand,
@@ -292,6 +293,13 @@ def change_limits(rank: RankGeneration, command: ChangeLimitsCommand, blocks: Bl
             usage.limits = rank_limits(command.limits.query)
             usage.share(command.limits.tenants, command.limits.asking, command.limits.asked_at)
             usage.stay_in_groups({group.number for group in command.limits.groups})
+
+
+@HANDLERS.handles(AddOwnerCommand)
+def add_owner(rank: RankGeneration, command: AddOwnerCommand, blocks: Blocks) -> None:
+    """Let an output be computed in the share of a session or tenant, too."""
+    if command.name in rank.outputs:
+        rank.outputs[command.name].dataflow.add_owner(rank.group(command.group).owner)
 
 
 @HANDLERS.handles(EndGroupCommand)

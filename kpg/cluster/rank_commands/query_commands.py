@@ -277,6 +277,14 @@ class ChangeLimitsCommand(Command[None]):
     limits: AdmittedLimits
 
 
+@message("add_owner", COMMANDS)
+class AddOwnerCommand(Command[None]):
+    """Let an output be computed in the share of a session or tenant, too."""
+
+    name: str
+    group: NumberedGroup
+
+
 @message("end_group", COMMANDS)
 class EndGroupCommand(Command[None]):
     """Forget what the queries of a session used: it has ended, with all of them."""
