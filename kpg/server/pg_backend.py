@@ -119,7 +119,8 @@ def acting(holder: TokenHolder | None, work: Callable[[Service], Result]) -> Cal
     """Return a function that runs with the rights of a holder."""
 
     def run(service: Service) -> Result:
-        with service.grants.acting_as(None if holder is None else holder.tenant):
+        tenant, user = (None, None) if holder is None else (holder.tenant, holder.user)
+        with service.grants.acting_as(tenant), service.planner.serving_user(user):
             return work(service)
 
     return run

@@ -54,4 +54,4 @@ def parse_user(line: str, source: str) -> tuple[str, ScramSecret, TokenHolder]:
     if not is_secret:
         check_token(password, source)
     role, _, tenant = parse_line(" ".join([role_name, "x" * 8, *rest]), source)
-    return name, read_secret(password) if is_secret else scram_secret(password), TokenHolder(role, tenant)
+    return name, read_secret(password) if is_secret else scram_secret(password), TokenHolder(role, tenant, name)

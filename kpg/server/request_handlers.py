@@ -75,7 +75,8 @@ def handle_request(context: RequestContext, request: requests.AnyRequest) -> Req
     with (
         service.grants.acting_as(tenant),
         service.hidden.kept_from(tenant),
-        service.planner.serving(tenant or context.owner),
+        service.planner.serving_user(context.holder.user),
+        service.planner.serving(context.owner),
     ):
         return HANDLERS[type(request)](context, request)
 

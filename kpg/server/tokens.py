@@ -12,7 +12,7 @@ import hmac
 import os
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -30,6 +30,14 @@ class TokenHolder:
 
     role: Role
     tenant: str | None = None
+    name: str | None = field(default=None, compare=False, repr=False)  # of the user, or the digest of the token
+
+    @property
+    def user(self) -> tuple[str, str] | None:
+        """The tenant, or the holder of this token or password; None if none was needed."""
+        if self.tenant is not None:
+            return "tenant", self.tenant
+        return None if self.name is None else ("holder", self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +71,15 @@ def digest(token: str) -> bytes:
 
 def tokens_of(given: Iterable[tuple[Role, str] | tuple[Role, str, str | None]]) -> Tokens:
     """Return tokens given as (role, token) or (role, token, tenant)."""
-    holders = [(token, TokenHolder(role, *tenant)) for role, token, *tenant in given]
+    holders = [(token, holder_of(role, token, *tenant)) for role, token, *tenant in given]
     salt = secrets.token_bytes(SALT_BYTES)
     proofs = tuple((scram_secret(token, salt), holder) for token, holder in holders)
     return Tokens(tuple((digest(token), holder) for token, holder in holders), proofs)
+
+
+def holder_of(role: Role, token: str, tenant: str | None = None) -> TokenHolder:
+    """Return what a token grants."""
+    return TokenHolder(role, tenant, digest(token).hex())
 
 
 def read_tokens(path: Path) -> Tokens:

@@ -53,20 +53,36 @@ class Planner:
         self._limits = limits
         self._wait = wait
         self._client: ContextVar[Hashable] = ContextVar("client of the request", default=None)
+        self._user: ContextVar[Hashable] = ContextVar("user of the client", default=None)
 
     @property
     def client(self) -> Hashable:
         """The client that texts are planned for now."""
         return self._client.get()
 
+    @property
+    def user(self) -> Hashable:
+        """The user of this client; each client is one of its own if its user is not known."""
+        user = self._user.get()
+        return ("client", self.client) if user is None else user
+
     @contextmanager
     def serving(self, client: Hashable) -> Iterator[None]:
-        """Plan texts in this block for a client; the planner process takes clients in fair turns."""
+        """Plan texts in this block for a client; the planner process takes the clients of a user in fair turns."""
         token = self._client.set(client)
         try:
             yield
         finally:
             self._client.reset(token)
+
+    @contextmanager
+    def serving_user(self, user: Hashable) -> Iterator[None]:
+        """Plan texts in this block for a user, who may have several clients; None: it is not known."""
+        token = self._user.set(user)
+        try:
+            yield
+        finally:
+            self._user.reset(token)
 
     def rules(self, language: str, text: str, name: str | None, existing: Mapping[str, Relation]) -> RuleText:
         """Read and check a text of rules."""
@@ -113,7 +129,7 @@ class Planner:
     def _elsewhere(self, name: str, *arguments: Any) -> Any:
         limits = self._limits
         task = PlanTask(name, arguments)
-        future = shared_planner().submit(task, limits.plan_seconds, limits.plan_bytes, self.client)
+        future = shared_planner().submit(task, limits.plan_seconds, limits.plan_bytes, self.client, self.user)
         self._wait(future)
         return future.result()
 

@@ -6,7 +6,7 @@
 
 A text can take seconds and gigabytes, and Python runs one thread at a time. So the parser of a large text runs in a
 process of its own: the threads of the server go on, and the operating system enforces the limits. The tasks are pure
-functions. All services of a program share one process, in fair turns of their clients. It starts with the first task,
+functions. All services of a program share one process, in fair turns of their users. It starts with the first task,
 ends with the program, and is replaced when it has died or has used too much memory. Cost: copying the task and its
 result.
 """
@@ -81,7 +81,7 @@ def shared_planner() -> PlannerProcess:
 
 
 class PlannerProcess:
-    """The process, and the thread that sends it tasks: those of one client in order, clients in fair turns."""
+    """The process, and the thread that sends it tasks: those of one client in order, users in fair turns."""
 
     def __init__(self) -> None:
         self.process_id = os.getpid()
@@ -90,15 +90,17 @@ class PlannerProcess:
         self._thread = threading.Thread(target=self._serve, name="kpg-planner", daemon=True)
         self._thread.start()
 
-    def submit(self, task: PlanTask, seconds: float, bytes: int, client: Hashable = None) -> Future[Any]:
-        """Queue a task of a client; `seconds` of CPU time and `bytes` of memory are its limits."""
+    def submit(
+        self, task: PlanTask, seconds: float, bytes: int, client: Hashable = None, user: Hashable = None
+    ) -> Future[Any]:
+        """Queue a task of a client of a user; `seconds` of CPU time and `bytes` of memory are its limits."""
         future: Future[Any] = Future()
-        self._queue.put(client, (LimitedTask(task, seconds, bytes), future))
+        self._queue.put(user, client, (LimitedTask(task, seconds, bytes), future))
         return future
 
     def _serve(self) -> None:
         while True:
-            client, (task, future) = self._queue.get()
+            user, client, (task, future) = self._queue.get()
             if not future.set_running_or_notify_cancel():
                 continue
             began = time.monotonic()
@@ -111,7 +113,7 @@ class PlannerProcess:
             except BaseException as error:
                 future.set_exception(error)
             finally:
-                self._queue.charge(client, time.monotonic() - began)
+                self._queue.charge(user, client, time.monotonic() - began)
 
     def _perform(self, task: LimitedTask) -> TaskOutcome:
         """Run a task in the process; a process that ends meanwhile was ended by a limit."""

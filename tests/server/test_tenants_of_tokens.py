@@ -11,7 +11,8 @@ import pytest
 import kpg
 from kpg.server.tokens import read_tokens, tokens_of
 from kpg.service import Service
-from tests.server.serving import ADMIN, PATIENCE, served
+from kpg.service.planner_process import PlannerProcess
+from tests.server.serving import ADMIN, PATIENCE, USER, served
 
 ACME, GLOBEX = "the-token-of-acme", "the-token-of-globex"
 TOKENS = tokens_of([("admin", ADMIN), ("user", ACME, "acme"), ("user", GLOBEX, "globex")])
@@ -119,3 +120,31 @@ def test_a_token_file_names_tenants(tmp_path: Path) -> None:
         (tmp_path / "tokens").write_text(line + "\n")
         with pytest.raises(kpg.InputError, match="tokens:1"):
             read_tokens(tmp_path / "tokens")
+
+
+def test_long_texts_of_one_token_are_planned_in_the_turns_of_one_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    users: list[object] = []
+    submit = PlannerProcess.submit
+
+    def record(planner: PlannerProcess, *arguments: Any) -> Any:
+        users.append(arguments[-1])
+        return submit(planner, *arguments)
+
+    monkeypatch.setattr(PlannerProcess, "submit", record)
+    tokens = tokens_of([("admin", ADMIN), ("user", USER), ("user", ACME, "acme"), ("user", GLOBEX, "globex")])
+    with served(tokens=tokens) as server:
+        names = ("a", "b", "c", "acme_a", "acme_b", "globex_a")
+        for name, token in zip(names, (ADMIN, USER, USER, ACME, ACME, GLOBEX), strict=True):
+            with kpg.connect(server.url, token=token) as client:
+                client.register(" ".join(f"{name}({number})." for number in range(500)))
+    admin, first, second, acme, again, globex = users
+    assert first == second != admin and acme == again != globex
+    assert len(set(users)) == 4
+
+
+def test_without_tokens_each_session_is_a_user_of_its_own() -> None:
+    assert tokens_of([]).holder(None).user is None
+    with kpg.open() as db:
+        planner = Service(db).planner
+        with planner.serving_user(None), planner.serving(7):
+            assert planner.user == ("client", 7)
