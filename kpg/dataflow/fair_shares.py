@@ -4,8 +4,8 @@
     of the dataflows of this owner, the one that has used the least time runs
 
 An owner is a session or tenant. A dataflow without one is an owner of its own. A dataflow of several, which share an
-answer, runs in the share of the one with the fewest dataflows; with more than MAX_OWNERS it has its own. So the share of a client does not depend on the number
-of dataflows that others have.
+answer, runs in the share of the one with the fewest dataflows; with more than MAX_OWNERS it has its own. So the share
+of a client does not depend on the number of dataflows that others have.
 
 An owner or dataflow that becomes busy starts from its own used time, but at most HEAD_START_SECONDS below the least of
 the busy ones. So light work runs before heavy work, and a heavy dataflow still proceeds while light ones come and go.

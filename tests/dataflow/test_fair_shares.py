@@ -8,6 +8,7 @@ import pytest
 import kpg
 from kpg.dataflow import sliced_run
 from kpg.dataflow.fair_shares import ShareOwner
+from kpg.dataflow.graph import MAX_OWNERS
 
 MANY = 300
 ROWS = 300  # more than are run directly
@@ -103,3 +104,17 @@ def test_an_owner_whose_dataflow_was_completed_out_of_turn_gets_turns_again(slic
         assert slices_until_complete(db, answer) < MANY
         assert slices_until_complete(db, other) < MANY
         assert len(answer.rows()) == len(other.rows()) == 3 * ROWS
+
+
+def test_a_dataflow_of_very_many_owners_has_a_share_of_its_own():
+    """To choose among owners costs as much as their number."""
+    with kpg.open() as db:
+        owners = [ShareOwner() for _ in range(MAX_OWNERS + 2)]
+        _, (answer,) = counts_of_one_input(db, None)
+        for owner in owners[:MAX_OWNERS]:
+            answer.dataflow.add_owner(owner)
+        assert set(answer.dataflow.owners) == set(owners[:MAX_OWNERS])
+        for owner in owners[MAX_OWNERS:]:
+            answer.dataflow.add_owner(owner)
+        assert not answer.dataflow.owners
+        assert [owner.dataflow_count for owner in owners] == [0] * len(owners)
