@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from kpg.errors import Closed
 from kpg.observe.metrics import as_prometheus, snapshot
 from kpg.protocol import requests
+from kpg.protocol.message_codec import encode_result
 from kpg.protocol.replies import AnyReply, CatalogReply
 from kpg.server.change_payload import ChangePayload, QueryRows
 from kpg.server.client_connection import PERMANENT_FAILURES, ClientConnection
@@ -36,7 +38,7 @@ from kpg.server.tokens import TokenHolder, Tokens
 from kpg.service import Service
 
 HTTP_OWNER: Final = 0  # in the ids of HTTP requests
-MAX_LOOP_RELATIONS: Final = 200  # of a catalogue that the event loop writes as text: a millisecond
+RELATIONS_PER_PART: Final = 100  # of a catalogue that the event loop writes as text: less than a millisecond
 DRAIN_POLL_SECONDS: Final = 0.01  # between two looks at the requests under way when the server ends
 
 
@@ -61,7 +63,7 @@ class Hub:
         self.shutdown = shutdown
         self.is_ending = False  # requests under way are finished, others refused
         self.loop = loop
-        self.decoder = ThreadPoolExecutor(1, "kpg-decoder")  # of large messages, while the loop serves others
+        self.decoder = ThreadPoolExecutor(1, "kpg-decoder")  # decodes large messages, while the loop serves others
         self._session_numbers = itertools.count(1)
         self._http_numbers = itertools.count(1)
         self.served = ServedInterests()
@@ -74,10 +76,14 @@ class Hub:
             self.loop.call_soon_threadsafe(function, *arguments)
 
     async def written(self, write: Callable[[AnyReply], str], message: AnyReply) -> str:
-        """Return a message as text; another thread writes a long catalogue, while the loop serves others."""
-        if isinstance(message, CatalogReply) and len(message.relations) > MAX_LOOP_RELATIONS:
-            return await self.loop.run_in_executor(self.decoder, write, message)
-        return write(message)
+        """Return a message as text; a long catalogue is written in parts, between which the loop serves others."""
+        if not (isinstance(message, CatalogReply) and len(message.relations) > RELATIONS_PER_PART):
+            return write(message)
+        parts = []
+        for first in range(0, len(message.relations), RELATIONS_PER_PART):
+            parts.append(encode_result(message.relations[first : first + RELATIONS_PER_PART])[1:-1])
+            await asyncio.sleep(0)
+        return write(replace(message, relations=())).replace("[]", f"[{','.join(parts)}]", 1)
 
     def connect(self) -> ClientConnection:
         """Add a client. It takes the place of the oldest lost session if there are too many."""

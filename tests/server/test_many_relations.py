@@ -1,14 +1,13 @@
 """A server with many rules and relations: others are served while one client lists them all."""
 
 import json
-import threading
 from urllib.request import Request, urlopen
 
 import pytest
 
 import kpg
-from kpg.protocol.message_codec import encode
-from kpg.server import listener, request_handlers
+from kpg.protocol.message_codec import encode_result
+from kpg.server import hub, request_handlers
 from tests.server.serving import PATIENCE, USER, served
 
 RULES = 1_000
@@ -27,25 +26,22 @@ def server():
         yield server
 
 
-def test_the_catalogue_is_listed_in_parts_and_written_on_another_thread(server, monkeypatch):
-    pauses, writers = [], []
-    monkeypatch.setattr(request_handlers, "pause", lambda: pauses.append(threading.current_thread().name))
+def test_the_catalogue_is_listed_and_written_in_parts(server, monkeypatch):
+    pauses, written = [], []
+    monkeypatch.setattr(request_handlers, "pause", lambda: pauses.append(1))
 
-    def recording(message):
-        writers.append((message.kind, threading.current_thread().name))
-        return encode(message)
+    def recording(relations):
+        written.append(len(relations))
+        return encode_result(relations)
 
-    monkeypatch.setattr(listener, "encode", recording)
+    monkeypatch.setattr(hub, "encode_result", recording)
     with kpg.connect(server.url, token=USER) as db:
         listed = {relation.name: relation for relation in db.catalog()}
     assert {f"r{number}" for number in range(RULES)} | {"base", "sys_rule"} <= listed.keys()
     assert listed["r7"].role == "rule" and listed["base"].role == "relation"
     assert [column.name for column in listed["base"].columns] == ["x", "y"]
     assert len(pauses) >= len(listed) // request_handlers.RELATIONS_PER_PAUSE
-    [writer] = [thread for kind, thread in writers if kind == "catalogued"]
-    assert writer.startswith("kpg-decoder")
-    others = {thread for kind, thread in writers if kind != "catalogued"}
-    assert others and not any(thread.startswith("kpg-decoder") for thread in others)
+    assert sum(written) == len(listed) and max(written) <= hub.RELATIONS_PER_PART
 
 
 def test_the_catalogue_over_http_is_the_same(server):
