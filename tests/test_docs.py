@@ -86,7 +86,7 @@ FOR_THE_ENGINE = {
     "answered", "catch_up", "keep_times_apart", "lanes", "notify", "on_failure", "preview", "read_rows",  # Output
     "read_first_rows", "first_rows", "begin_changes", "hold_changes", "summed_through", "begin_reading",
     "unread_rows",
-    "skip_changes", "stay_in_groups", "share_limits", "take_limits", "circulating",  # Output, of a service
+    "skip_changes", "stay_in_groups", "add_owner", "share_limits", "take_limits", "circulating",  # Output, of a service
 }  # fmt: skip
 
 
