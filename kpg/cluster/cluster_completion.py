@@ -26,6 +26,7 @@ from kpg.protocol.error_messages import error_of
 if TYPE_CHECKING:
     from kpg.api.waiting_requests import WaitingRequests
     from kpg.cluster.cluster_database import ClusterDatabase
+    from kpg.cluster.cluster_output import ClusterOutput
 
 MIN_WAIT_SECONDS = 0.01  # for reports: a request that arrives meanwhile ends the wait
 NO_REPORT = RankReport()
@@ -199,11 +200,16 @@ class ClusterCompletion(Completion[ReportedAnswer]):
         self._lag.note(report)
         self._db.pending.admission.note_spare(rank, report.spare_bytes)
         for name, values in report.circulating.items():
-            if name in self._db.outputs:
-                self._db.outputs[name].note_circulating(values)
+            if (output := self._reported(name, report)) is not None:
+                output.note_circulating(values)
         for name, block, failure in zip(report.changed, reply.blocks, report.failures, strict=True):
-            if name in self._db.outputs:
-                self._db.outputs[name].take(rank, block, failure)
+            if (output := self._reported(name, report)) is not None:
+                output.take(rank, block, failure)
+
+    def _reported(self, name: str, report: RankReport) -> ClusterOutput | None:
+        """Return the output that a report is about; None if it was released, and perhaps another has its name now."""
+        output = self._db.outputs.get(name)
+        return None if output is None or report.after < output.reported_from else output
 
     def notify(self) -> None:
         """Call the listeners of outputs with changes that all ranks have completed, then act on failures and lag."""

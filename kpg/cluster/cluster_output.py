@@ -71,6 +71,7 @@ class ClusterOutput(Output):
         self.keep = keep
         self.reads = reads
         self.installed_by = installed_by
+        self.reported_from = installed_by  # reports before this command are about another one of its name
         self.first_epoch = db.epoch - 1
         self._known_through = -1  # the last epoch that workers of an earlier generation have completed
         self.followed = False  # whether workers send the changes: from the first request for changes on

@@ -11,6 +11,10 @@ import kpg
 from kpg.api import answer_lag
 from kpg.api.waiting_requests import WaitingRequests
 from kpg.cluster import cluster_output
+from kpg.cluster.coordinator import RankReply
+from kpg.cluster.rank_commands.time_commands import RankReport
+from kpg.columns.updates import no_updates
+from kpg.protocol.error_messages import failure_of
 from tests.dataflow.test_slices import QUERIES, counted_rows, random_rows
 
 PRODUCT_ROWS = 900
@@ -262,3 +266,20 @@ def test_changes_that_nobody_reads_are_bounded_while_answers_lag(lagging, monkey
         sums[row] += diff
     assert {row: n for row, n in sums.items() if n} == {row: n for row, n in expected.items() if n}
     drop_all(lagging, [answer])
+
+
+def test_a_late_report_about_a_released_output_says_nothing_of_another_with_its_name(lagging):
+    numbers = lagging.input("numbers", x=int)
+    numbers.insert([(1,)])
+    lagging.advance()
+    first = numbers.output("double", keep=False)
+    first.take_changes()
+    after = lagging.completion.last_install
+    first.release()
+    second = numbers.output("double", keep=False)
+    failure = failure_of(kpg.OverLimit("the first is stopped"))
+    late = RankReport(changed=("double",), failures=(failure,), after=after, circulating={"double": (7,)})
+    lagging.completion.take_replies([RankReply(late, [no_updates(1, 1)])])
+    assert second.error() is None and second.circulating == ()
+    assert [(row, diff) for row, _, diff in second.take_changes()] == [((1,), 1)]
+    drop_all(lagging, [second])
