@@ -56,11 +56,11 @@ class ShareQueue(Generic[Member]):
     """The dataflows or owners that take turns: the busy ones, and some that were busy before."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Member]] = []  # the used time when it was added, which may have grown
+        self.heap: list[tuple[float, int, Member]] = []  # the used time when it was added, which may have grown
         self._least = 0.0  # the used time of the one that was chosen last
 
     def __iter__(self) -> Iterator[Member]:
-        return (member for _, _, member in self._heap)
+        return (member for _, _, member in self.heap)
 
     def enter(self, member: Member) -> None:
         """Let a dataflow or owner take turns while it is busy."""
@@ -70,13 +70,13 @@ class ShareQueue(Generic[Member]):
             self._push(member)
 
     def _push(self, member: Member) -> None:
-        heapq.heappush(self._heap, (member.used_seconds, member.id, member))
+        heapq.heappush(self.heap, (member.used_seconds, member.id, member))
 
     def choose(self) -> Member | None:
         """Remove and return the busy one that has used the least time and does not wait, if there is one."""
         waiting, chosen = [], None
-        while self._heap and chosen is None:
-            used, _, member = heapq.heappop(self._heap)
+        while self.heap and chosen is None:
+            used, _, member = heapq.heappop(self.heap)
             if used < member.used_seconds:
                 self._push(member)
             elif member.is_waiting:
@@ -92,15 +92,15 @@ class ShareQueue(Generic[Member]):
 
     def forget_idle(self) -> bool:
         """Remove those at the front that are not busy; return whether some are."""
-        while self._heap and not self._heap[0][2].is_busy:
-            heapq.heappop(self._heap)[2].has_share = False
-        return bool(self._heap)
+        while self.heap and not self.heap[0][2].is_busy:
+            heapq.heappop(self.heap)[2].has_share = False
+        return bool(self.heap)
 
     def clear(self) -> None:
         """Remove all."""
         for member in self:
             member.has_share = False
-        self._heap.clear()
+        self.heap.clear()
 
 
 class ShareOwner:
@@ -138,7 +138,8 @@ class FairShares:
         self._owner: ShareOwner | None = None  # of the dataflow that was chosen last, if it has one
 
     def __bool__(self) -> bool:
-        return any(member.is_busy for member in self._queue)
+        heap = self._queue.heap
+        return bool(heap) and any(member.is_busy for _, _, member in heap)  # mostly there is nothing: no further call
 
     def add(self, ready: ReadyOperator) -> None:
         """Add an operator that is ready to step."""
