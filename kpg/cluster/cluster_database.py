@@ -334,7 +334,7 @@ class ClusterDatabase(CompletingDatabase):
                 self.outputs[name].report_failure(rank, held_reply.value)
         number = self.completion.note_install()
         for output in self.outputs.values():
-            output.installed_by, output.reported_from = number, -1  # no report of the last generation is left
+            output.note_install(number)
 
     @property
     def is_lost(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -38,6 +39,7 @@ from kpg.columns.rows import rows_of
 from kpg.columns.schema import Schema
 from kpg.columns.updates import Updates, concatenate, no_updates
 from kpg.config import CHANGES_LIMIT
+from kpg.dataflow.graph import MAX_OWNERS
 from kpg.errors import Closed, DataError, InputError, KpgError
 from kpg.protocol.error_messages import error_of
 from kpg.protocol.parts import FailureSpec
@@ -84,6 +86,7 @@ class ClusterOutput(Output):
         self._on_failure: Callable[[], None] | None = None
         self._circulating: tuple[int, ...] = ()
         self._limits = limits
+        self._owners: deque[int] = deque(maxlen=MAX_OWNERS)  # groups that workers were told of last
         self._rebuilt = False  # whether its dataflow has been replaced, because it lagged too far
         self.is_released = False
 
@@ -321,6 +324,11 @@ class ClusterOutput(Output):
             self._unread.set(self._unread.take(self._known_through))
         return self._known_through
 
+    def note_install(self, number: int) -> None:
+        """Note that a command has installed it again, on new workers: they know nothing of the output besides."""
+        self.installed_by, self.reported_from = number, -1  # no report of the workers before them is left
+        self._owners.clear()
+
     def rebuild(self) -> bool:
         """Make all workers replace its dataflow by one that begins with the current rows; return whether they can.
 
@@ -369,7 +377,10 @@ class ClusterOutput(Output):
 
     def add_owner(self) -> None:
         group = None if self.db.admission is None else self.db.admission.sharing_group
-        if group is not None and (self._limits is None or numbered(group) not in self._limits.groups):
+        if group is None or group.number in self._owners:
+            return
+        self._owners.append(group.number)
+        if self._limits is None or numbered(group) not in self._limits.groups:
             self.db.tell_output(self, AddOwnerCommand(self.name, numbered(group)))
 
     def _change_limits(self, **members: Any) -> None:

@@ -98,7 +98,7 @@ class Dataflow:
         self.first_epoch = -1  # that its readers may ask for: the last one that was closed when it was installed
         self.has_share = False  # whether it is among the busy dataflows there
         self.owners: WeakSet[ShareOwner] | tuple[()] = ()  # the sessions or tenants, of those that are still there
-        self.is_common = False  # whether it had so many owners that it has a share of its own
+        self.is_common = False  # whether it has a share of its own, since it had more than MAX_OWNERS owners
         self.may_have_ended = False  # whether a source of it, or of a dataflow that it reads, may have ended
         self.retired = False  # it ended because its inputs are closed and it has no readers
         self._fed_early: list[tuple[Operator, Message]] | None = []  # before it is complete

@@ -143,7 +143,7 @@ class Renderer(Streams):
         while stack:
             node = stack.pop()
             if node not in self.uses:
-                self.uses[node] = 2  # it is rendered by itself, whoever reads it
+                self.uses[node] = 2  # more than one: it is not rendered as a part of its reader
                 added.append(node)
                 stack += inputs_of(node)
         self._added[leave] = added

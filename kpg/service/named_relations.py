@@ -4,8 +4,8 @@
     named.mentioned(words)      the relations whose names consist of words in a set
     words_of(text)              the words of a text of rules
 
-A text that names a relation contains all words of the name, whatever the language. A text is therefore read beside the
-relations that it mentions, and not beside all of a service. `mentioned` may find more than the text names.
+In each language, a text that names a relation contains all words of its name. So the parser of a text needs only the
+relations that the text mentions, and not all of a service. `mentioned` may find more than the text names.
 Cost: `mentioned` visits the words of the text and the names that end with one of them.
 """
 

@@ -1,6 +1,6 @@
 """The rules and relations that each tenant has stored, which a limit bounds.
 
-    stored.require(tenant, rules=3)    raise OverLimit if the tenant may not store so many more
+    stored.require(tenant, rules=3)    raise OverLimit if three more rules of the tenant exceed its limit
     stored.add(tenant, rules=3)        count them; negative numbers count what was removed
 
 They outlive the session that defines them, so they count for its tenant; None is that of all sessions without a
@@ -29,7 +29,7 @@ class StoredCounts:
         self._relations[tenant] += relations
 
     def require(self, tenant: str | None, *, rules: int = 0, relations: int = 0) -> None:
-        """Raise if a tenant may not store so many more rules or relations."""
+        """Raise if these further rules or relations of a tenant exceed its limit."""
         limits = self._limits
         if rules and limits.stored_rules is not None and self._rules[tenant] + rules > limits.stored_rules:
             hint = "Unregister rules that are no longer used, or raise the limit: kpg serve --max-stored-rules N."

@@ -3,8 +3,6 @@
 A consolidation in the body keeps a loop from being recognised, and changes nothing else: A6.4, A6.6, A6.8.
 """
 
-from collections import Counter
-
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ import kpg
 from kpg import col
 from kpg.errors import DataError, TooManyRounds
 from kpg.testing.simulated_workers import SimulatedCluster
+from tests.plan.input_histories import answers, check_history
 
 
 def distances(edges, starts, plain):
@@ -98,10 +97,6 @@ def inputs_of(db):
     return edges, db.input("starts", root=int, node=int, value=int)
 
 
-def answers(output):
-    return Counter(map(tuple, output.rows()))
-
-
 @pytest.mark.parametrize("build", LOOPS)
 @settings(max_examples=12)
 @given(changes)
@@ -143,18 +138,7 @@ def test_two_workers_have_the_answers_of_the_loop(build, history, schedule):
     with kpg.open() as db:
         edges, starts = inputs_of(db)
         loop = build(edges, starts, lambda rows: rows.consolidate()).output("loop")
-        held, turn = (set(), set()), 0
-        for state in history:
-            for source, name, before, after in zip((starts, edges), ("starts", "edges"), held, state, strict=True):
-                source.remove(sorted(before - after))
-                source.insert(sorted(after - before))
-                for row, diff in [*((row, -1) for row in before - after), *((row, 1) for row in after - before)]:
-                    turn += 1
-                    cluster.insert(turn % 2, name, row, diff)
-            held = state
-            db.advance()
-            cluster.advance(schedule)
-            assert cluster.answer() == answers(loop)
+        check_history(cluster, db, (starts, edges), loop, history, schedule)
 
 
 def roots_and_edges(db):

@@ -3,8 +3,6 @@
 A consolidation in the body keeps a loop from being recognised, and changes nothing else.
 """
 
-from collections import Counter
-
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ import kpg
 from kpg import col
 from kpg.errors import DataError, TooManyRounds
 from kpg.testing.simulated_workers import SimulatedCluster
+from tests.plan.input_histories import answers, check_history
 
 CONDITIONS = {  # the rows of the result and of their joins with edges, with conditions; `pairs` has hops and marks
     "a filter of weights": lambda least, edges, pairs: onward(least, edges).filter(col("weight") > 0),
@@ -88,16 +87,11 @@ present = st.lists(
     min_size=2,
     max_size=5,
 )
-NAMES = ("starts", "edges", "pairs")
 
 
 def inputs_of(db):
     starts = db.input("starts", root=int, node=int, value=int)
     return starts, db.input("edges", src=int, dst=int, weight=int), db.input("pairs", at=int, to=int)
-
-
-def answers(output):
-    return Counter(map(tuple, output.rows()))
 
 
 @pytest.mark.parametrize("build", [distances, labels])
@@ -141,18 +135,7 @@ def test_two_workers_have_the_answers_of_the_loop(name, history, schedule):
     with kpg.open() as db:
         sources = starts, edges, pairs = inputs_of(db)
         loop = distances(name, edges, starts, pairs, lambda rows: rows.consolidate()).output("loop")
-        held, turn = (set(), set(), set()), 0
-        for state in history:
-            for source, relation, before, after in zip(sources, NAMES, held, state, strict=True):
-                source.remove(sorted(before - after))
-                source.insert(sorted(after - before))
-                for row, diff in [*((row, -1) for row in before - after), *((row, 1) for row in after - before)]:
-                    turn += 1
-                    cluster.insert(turn % 2, relation, row, diff)
-            held = state
-            db.advance()
-            cluster.advance(schedule)
-            assert cluster.answer() == answers(loop)
+        check_history(cluster, db, sources, loop, history, schedule)
 
 
 def further(rows):
