@@ -5,6 +5,7 @@ import gc
 import pytest
 
 import kpg
+from kpg.cluster.rank_commands.query_commands import AddOwnerCommand
 from kpg.service import Service
 
 RULES = "q(x, c) :- n(x), c = x + 1. r(x) :- q(x, _)."
@@ -107,3 +108,20 @@ def test_sessions_share_answers_on_several_workers(service_on, workers):
         service.drop_owner(1)
         service.put("n", [(2,)])
         assert [interest.take().rows() for interest in interests[4:]] == [[(2, 3)]] * 3 + [[]]
+
+
+def test_workers_are_told_once_that_a_session_reads_a_shared_answer(service_on, monkeypatch):
+    with service_on(2) as service:
+        service.create_relation("n", {"x": int})
+        service.register(RULES)
+        service.put("n", [(1,)])
+        service.interest("q", owner=1)
+        told, tell = [], service.db.tell_output
+        monkeypatch.setattr(
+            service.db, "tell_output", lambda output, command: (told.append(command), tell(output, command))
+        )
+        for _ in range(3):
+            for owner in (1, 2):
+                assert service.query("q", owner=owner).num_rows == 1
+        owners = [command.group.number for command in told if isinstance(command, AddOwnerCommand)]
+        assert owners == [service.usage()["session", 2].number]
