@@ -171,6 +171,8 @@ class Service:
         """Drop a relation or attribute with its rows; raise while a rule, an interest or a view of SQL reads it."""
         self.grants.require_owner(name)
         self.catalog.find(name)
+        if name.startswith(SYSTEM_PREFIX):
+            raise InUse(f"{name} is written by the service itself")
         self.rules.require_unread({name}, f"cannot drop {name!r}", partial(self.grants.may, "read"))
         if name in self._followed_names():
             detail = f"There is an interest in {name}."

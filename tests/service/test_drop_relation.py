@@ -64,6 +64,19 @@ def test_what_is_read_is_not_dropped(service_on, workers):
         service.drop_relation("n")
 
 
+def test_what_the_service_itself_keeps_is_not_dropped():
+    with kpg.open() as db:
+        service = Service(db)
+        service.register("named(x) :- sys_rule(x, _, _).")
+        service.unregister("named")
+        (scope,) = service.observe([":timely/scope"])
+        for name in ("sys_rule", scope):
+            with pytest.raises(InUse, match="is written by the"):
+                service.drop_relation(name)
+        service.register("named(x) :- sys_rule(x, _, _).")
+        assert service.query("named").to_pylist() == [{"x": "named"}]
+
+
 @pytest.mark.parametrize("view", ["VIEW", "MATERIALIZED VIEW"])
 def test_what_a_view_of_sql_reads_is_not_dropped(view):
     with kpg.open() as db:
